@@ -9,7 +9,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use pollster::block_on;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::part_of_decoder;
-use wgvae::{Family, Gpu, GpuOptions, Size, Storage};
+use wgvae::{Family, Gpu, GpuOptions, LatentSpace, Size, Storage};
 
 mod support;
 
@@ -28,7 +28,8 @@ fn main() {
         let mut group = criterion.benchmark_group(family);
         for side in sides.split(',').map(|side| side.parse::<u32>().expect("a side in pixels")) {
             for (name, part) in [("image", Part::Image), ("part of a clip", Part::Next)] {
-                let graph = part_of_decoder(&config, part, Size { width: side / 8, height: side / 8 }, false);
+                let graph =
+                    part_of_decoder(&config, part, Size { width: side / 8, height: side / 8 }, LatentSpace::Model);
                 let mut bench = support::Bench::new(&gpu, &graph, Storage::F32);
                 group.throughput(Throughput::Elements(bench.plan.macs() * 2));
                 group.bench_function(BenchmarkId::new(name, format!("{side}x{side}")), |bencher| {

@@ -10,7 +10,7 @@ use pollster::block_on;
 use wgvae::kernels::choice::Choice;
 use wgvae::model::networks::decoder;
 use wgvae::plan::PlanOptions;
-use wgvae::{Bytes, FAMILIES, Gpu, GpuOptions, Output, RunReport, Size, Storage};
+use wgvae::{Bytes, FAMILIES, Gpu, GpuOptions, LatentSpace, Output, RunReport, Size, Storage};
 
 mod support;
 
@@ -29,7 +29,7 @@ fn main() {
     for storage in [Storage::F32, half] {
         let mut group = criterion.benchmark_group(format!("sd15 decode {storage:?}"));
         for side in sides.split(',').map(|side| side.parse::<u32>().expect("a side in pixels")) {
-            let graph = decoder(&config, Size { width: side / 8, height: side / 8 }, false);
+            let graph = decoder(&config, Size { width: side / 8, height: side / 8 }, LatentSpace::Model);
             let mut bench = support::Bench::new(&gpu, &graph, storage);
             println!("{storage:?} {side}x{side}: predicted peak {}", bench.plan.memory.peak());
             println!("{}", submissions(&bench.run()));

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use wgvae::kernels::choice::{Choice, MatmulTile};
 use wgvae::model::networks::decoder;
 use wgvae::plan::PlanOptions;
-use wgvae::{Family, Gpu, GpuOptions, Output, Size, Storage, TuneOptions};
+use wgvae::{Family, Gpu, GpuOptions, LatentSpace, Output, Size, Storage, TuneOptions};
 
 #[path = "support/layers.rs"]
 mod layers;
@@ -377,8 +377,8 @@ fn tiles(gpu: &Gpu) -> Result<Vec<Choice>> {
 /// Builds the decoder of `family` for `side` pixels.
 fn graph(family: &str, side: u32) -> Result<wgvae::model::graph::Graph> {
     let config = Family::find(family)?.config();
-    let side = side / config.latent_factor(false);
-    Ok(decoder(&config, Size { width: side, height: side }, false))
+    let side = side / config.latent_factor(LatentSpace::Model);
+    Ok(decoder(&config, Size { width: side, height: side }, LatentSpace::Model))
 }
 
 /// Returns the letters and digits in lower case, with words joined by dashes.

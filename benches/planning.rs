@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode};
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, FAMILIES, Parking, Result, Size, Storage,
-    plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, FAMILIES, LatentSpace, Parking, Plans,
+    Result, Size, Storage,
 };
 
 /// Side of the images in pixels.
@@ -44,15 +44,22 @@ impl Kind {
         parking: Parking,
     ) -> Result<Bytes> {
         let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
-        let side = SIDE / config.latent_factor(false);
+        let side = SIDE / config.latent_factor(LatentSpace::Model);
         let (latents, image) = (Size { width: side, height: side }, Size { width: SIDE, height: SIDE });
         let decode = DecodeOptions { memory_budget: budget, parking, ..DecodeOptions::default() };
         let encode = EncodeOptions { memory_budget: budget, parking, ..EncodeOptions::default() };
         Ok(match self {
-            Self::Decode => plan_decode(config, latents, &limits, storage, false, &decode)?.memory.peak(),
-            Self::Encode => plan_encode(config, image, &limits, storage, &encode)?.memory.peak(),
-            Self::ClipDecode => plan_clip_decode(config, latents, &limits, storage, false, &decode)?.peak(),
-            Self::ClipEncode => plan_clip_encode(config, image, &limits, storage, &encode)?.peak(),
+            Self::Decode => wgvae::plan(config, &decode.request(latents, LatentSpace::Model), &limits, storage)
+                .map(Plans::into_first)?
+                .memory
+                .peak(),
+            Self::Encode => {
+                wgvae::plan(config, &encode.request(image), &limits, storage).map(Plans::into_first)?.memory.peak()
+            }
+            Self::ClipDecode => {
+                wgvae::plan(config, &decode.request(latents, LatentSpace::Model).of_clip(), &limits, storage)?.peak()
+            }
+            Self::ClipEncode => wgvae::plan(config, &encode.request(image).of_clip(), &limits, storage)?.peak(),
         })
     }
 

@@ -2,8 +2,8 @@
 //! `cargo run --release --example decode -- vae/ picture.ppm`
 
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Pixels, Progress, Vae,
-    Variant,
+    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions, Pixels,
+    Progress, Vae, Variant,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -19,10 +19,10 @@ fn main() -> Result<()> {
 async fn decode(model: &str, picture: &str) -> Result<()> {
     let gpu = Gpu::request(&GpuOptions::default()).await?;
     let checkpoint = Checkpoint::open(model, Variant::Default).await?;
-    let options = LoadOptions { unscaled: true, ..LoadOptions::default() };
-    let mut vae = Vae::load(&gpu, &checkpoint, options).await?;
+    let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
 
-    let latents = Latents::new(waves(vae.config().latent_channels as usize, 32))?;
+    let waves = waves(vae.config().latent_channels as usize, 32);
+    let latents = Latents::new(waves)?.in_space(LatentSpace::Vae);
     let mut show = |progress: Progress<'_>| {
         eprintln!("{:>3} % {}", 100 * progress.done / progress.total, progress.stage);
     };

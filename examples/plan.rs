@@ -1,7 +1,7 @@
 //! Prints the GPU memory of one model's decodes at several sizes, without a GPU:
 //! `cargo run --example plan -- sd15`
 
-use wgvae::{DecodeOptions, DeviceLimits, Family, Result, Size, Storage, plan_decode};
+use wgvae::{DecodeOptions, DeviceLimits, Family, LatentSpace, Plans, Result, Size, Storage};
 
 fn main() -> Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "sd15".to_owned());
@@ -11,7 +11,13 @@ fn main() -> Result<()> {
     println!("{name}, halves, within WebGPU's default limits");
     for side in [256, 512, 1024, 2048] {
         let latents = Size { width: side / config.spatial_factor(), height: side / config.spatial_factor() };
-        let plan = plan_decode(&config, latents, &limits, Storage::PackedF16, false, &DecodeOptions::default())?;
+        let plan = wgvae::plan(
+            &config,
+            &DecodeOptions::default().request(latents, LatentSpace::Model),
+            &limits,
+            Storage::PackedF16,
+        )
+        .map(Plans::into_first)?;
         println!(
             "{:>10}: {} GPU memory, of that {} weights; {} G multiply-adds in {} steps",
             plan.result.size.to_string(),

@@ -7,7 +7,7 @@
 
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{Bytes, DeviceLimits, Family, Output, Size, Storage};
+use wgvae::{Bytes, DeviceLimits, Family, LatentSpace, Output, Size, Storage};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -25,7 +25,7 @@ fn main() -> Result<()> {
         options.weights = Weights::Host;
         options.parking = rest.get(1).is_some_and(|parking| parking == "on");
     }
-    let plan = Plan::new(&decoder(&config, Size { width: side, height: side }, false), &limits, &options)?;
+    let plan = Plan::new(&decoder(&config, Size { width: side, height: side }, LatentSpace::Model), &limits, &options)?;
     serde_json::to_writer(std::io::stdout().lock(), &plan)?;
     println!();
     Ok(())

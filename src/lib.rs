@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod direction;
 mod error;
 #[doc(hidden)]
 pub mod gpu;
@@ -49,6 +50,7 @@ mod vae;
 #[cfg(target_arch = "wasm32")]
 mod web;
 
+pub use direction::{Direction, Directions};
 pub use error::{DeviceError, Error, Result};
 pub use gpu::{
     AdapterReport, Control, Gpu, GpuOptions, Ledger, Listener, Preparing, Progress, RunReport, Submission, adapters,
@@ -60,16 +62,18 @@ pub use io::{
 #[cfg(not(target_arch = "wasm32"))]
 pub use io::{FileSource, Variant};
 pub use limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
-pub use model::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan};
+pub use model::config::{
+    AutoencoderConfig, FAMILIES, Family, Kl, LatentSpace, Network, OwnLatents, Packing, SeedVr, Tiny, Wan,
+};
 pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFacts};
 pub use selftest::{Selftest, SelftestControl, SelftestElements, SelftestRow, selftest};
 pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
 pub use tiling::{Blend, BlendRule, Tiling};
 pub use tuning::{Trial, TuneOptions, Tuning};
 pub use vae::{
-    Clip, ClipPlans, DecodeOptions, Decoded, DecodedRows, Directions, EncodeOptions, Encoded, Fallback, Images,
-    Latents, LoadOptions, Parking, Pixels, Planner, Posterior, Precision, RowPixels, Rows, TilePlans, Vae, check_clips,
-    check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode, weight_reads,
+    ClipDecoder, ClipEncoder, DecodeOptions, Decoded, DecodedRows, EncodeOptions, Encoded, Fallback, Frames, Images,
+    Latents, LoadOptions, Parking, Pixels, Planner, Plans, Posterior, Precision, Request, RowPixels, Rows, Vae,
+    check_clips, check_decoder, check_encoder, plan, weight_reads,
 };
 
 /// Readers and writers for the command line and for the crate's own tests. This module and the

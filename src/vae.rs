@@ -1,55 +1,53 @@
 //! The facade: loads a VAE, plans, decodes, encodes. The only module that uses all layers.
 
+mod check;
 mod clip;
-mod clip_parts;
-mod clip_plans;
 mod encode;
 mod every_kernel;
-mod fallback;
 mod images;
-mod job;
 mod latents;
+mod manifest;
 mod noise;
 mod options;
 mod pixels;
 mod planner;
 mod plans;
 mod posterior;
+mod request;
+mod run;
 mod scaling;
-mod tile_plans;
 mod tiled;
-mod tiled_clip;
-mod wanted;
 mod weights;
 
 use web_time::Instant;
 
-pub use self::clip::Clip;
 #[cfg(target_arch = "wasm32")]
-pub(crate) use self::clip_parts::ClipState;
-pub use self::clip_plans::{ClipPlans, plan_clip_decode, plan_clip_encode};
+pub(crate) use self::clip::ClipState;
+pub use self::clip::{ClipDecoder, ClipEncoder};
 pub use self::encode::Encoded;
 pub use self::every_kernel::{compile_all, every_variant, odd_network, variants_for};
-pub use self::fallback::Fallback;
 pub use self::images::Images;
 pub use self::latents::Latents;
-pub use self::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions, Parking, Precision};
+pub use self::manifest::{check_clips, check_decoder, check_encoder, weight_reads};
+pub use self::options::{DecodeOptions, EncodeOptions, LoadOptions, Parking, Precision};
 pub use self::pixels::{Pixels, RowPixels, Rows};
 pub use self::planner::Planner;
-pub use self::plans::{plan_decode, plan_encode};
+pub use self::plans::{Plans, plan};
 pub use self::posterior::Posterior;
+pub use self::request::{Frames, Request};
+pub use self::run::Fallback;
 pub use self::scaling::scale_latents;
-pub use self::tile_plans::TilePlans;
-pub use self::wanted::{check_clips, check_decoder, check_encoder, weight_reads};
 
-use self::fallback::is_out_of_memory;
-use self::job::Job;
+use self::request::Job;
+use self::run::Ready;
+use self::tiled::Mosaic;
 use self::weights::VaeWeights;
+use crate::direction::Direction;
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, RunReport};
+use crate::gpu::{Control, Gpu, GpuBuffer, RunReport, States};
 use crate::io::Checkpoint;
 use crate::model::config::AutoencoderConfig;
-use crate::plan::{ChannelOrder, Output, Plan};
+use crate::plan::{ChannelOrder, Output, Plan, Planes};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// A decoded image and the times of its decode.
@@ -86,28 +84,17 @@ pub struct Vae {
     load_seconds: f64,
 }
 
-/// An allocated plan, and the job that it was made for.
-#[derive(Debug)]
-struct Ready {
-    job: Job,
-    prepared: Prepared,
-    fallback: Option<Fallback>,
-    /// True if the last run was completed. Only then is there a picture.
-    complete: bool,
-}
-
 impl Vae {
     /// Reads the weights that `options` ask for, one tensor at a time, and uploads or keeps them.
     ///
     /// # Errors
     /// [`Error::MissingTensors`]; [`Error::Tensor`] for a tensor of a wrong shape, type or content;
     /// [`Error::Input`] for a file that has only the other half of the model; [`Error::Io`];
-    /// [`Error::Device`]; [`Error::HostMemory`]; [`Error::Config`] if the scaling factor is needed
-    /// and the files do not tell it.
+    /// [`Error::Device`]; [`Error::HostMemory`].
     pub async fn load(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let start = Instant::now();
         let planner = Planner::new(gpu, checkpoint, options)?;
-        let weights = VaeWeights::load(gpu, checkpoint, &planner, options).await?;
+        let weights = VaeWeights::load(gpu, checkpoint, &planner).await?;
         Ok(Self { gpu: gpu.clone(), planner, weights, ready: None, load_seconds: start.elapsed().as_secs_f64() })
     }
 
@@ -133,77 +120,68 @@ impl Vae {
 
     /// Returns the size in pixels of the image that `latents` decode to.
     pub fn image_size(&self, latents: &Latents) -> Size {
-        self.config().image_size(latents.size(), self.planner.unscaled() || latents.are_unscaled())
+        self.config().image_size(latents.size(), latents.space())
     }
 
-    /// Plans a decode of latents of `latent_size` on this device. Takes no GPU memory. In tiles,
-    /// returns the plan of the tiles that take the most memory, whose peak is that of the decode.
-    /// [`Self::plan_tiles`] returns all plans.
-    ///
-    /// # Errors
-    /// See [`plan_decode`].
-    pub fn plan(&self, latent_size: Size, options: &DecodeOptions) -> Result<Plan> {
-        self.planner.plan(latent_size, options)
-    }
-
-    /// Allocates buffers and compiles kernels for latents of `latent_size`, unless the last decode
-    /// was of that size. Decoding does this itself. In tiles, it prepares the plan of the tiles
-    /// that take the most memory.
+    /// Allocates buffers and compiles kernels for `request`, unless that was the last one. Decoding
+    /// and encoding do this themselves. In tiles, prepares the plan of the tiles that take the most
+    /// memory.
     ///
     /// If the device has too little memory for the plan, a smaller one replaces it and is returned;
     /// see [`Fallback`].
     ///
     /// # Errors
-    /// See [`plan_decode`], [`Error::Device`], and [`Error::HostMemory`].
-    pub async fn prepare(&mut self, latent_size: Size, options: &DecodeOptions) -> Result<&Plan> {
-        let unscaled = self.planner.unscaled();
-        let (latent_size, options) = self.decoded_at_once(latent_size, unscaled, options)?;
-        self.prepare_job(Job::Decode { latent_size, unscaled, options }).await
-    }
-
-    /// Allocates buffers and compiles kernels for `job`, unless that job is ready.
-    async fn prepare_job(&mut self, job: Job) -> Result<&Plan> {
-        if self.ready.as_ref().is_none_or(|ready| ready.job != job) {
-            self.check_loaded(&job)?;
-            let plan = self.planner.plan_job(&job)?;
-            // Frees the old plan before the new one is allocated, so that the peak is that of one
-            // plan.
-            self.ready = None;
-            self.ready = Some(self.allocate(job, plan).await?);
+    /// See [`Planner::plan`]; [`Error::Input`] for a clip, whose states come with its beginning;
+    /// [`Error::Device`], and [`Error::HostMemory`].
+    pub async fn prepare(&mut self, request: &Request) -> Result<&Plan> {
+        if request.frames == Frames::Clip {
+            return Err(Error::input("request to prepare", "one for an image", "one for a clip"));
         }
-        self.ready.as_ref().map(|ready| ready.prepared.plan()).ok_or(Error::Cancelled)
+        let job = self.largest_job(request)?;
+        self.prepare_job(&job).await.map(|ready| ready.prepared.plan())
     }
 
-    /// Checks that the weights of a job were loaded.
-    fn check_loaded(&self, job: &Job) -> Result<()> {
-        let (loaded, doing) = match job {
-            Job::Decode { .. } | Job::DecodePart { .. } => (self.weights.directions().decodes(), "decode"),
-            Job::Encode { .. } | Job::EncodePart { .. } => (self.weights.directions().encodes(), "encode"),
+    /// Frees the prepared plan, unless it is the one that `request` needs. Preparing does this
+    /// itself.
+    pub fn free_unless(&mut self, request: &Request) {
+        let is_of = |ready: &Ready| {
+            let ready = &ready.job.request;
+            ready == request || *ready == request.of_tile(ready.size)
         };
-        if job.is_of_clip() != self.planner.clips() {
+        self.ready.take_if(|ready| !is_of(ready));
+    }
+
+    /// Returns the largest job that runs at once: the whole image, or the tile that takes the most
+    /// memory.
+    fn largest_job(&self, request: &Request) -> Result<Job> {
+        if request.tiling.grid(request.size).is_some() {
+            return Ok(self.planner.plan(request)?.largest().job(0));
+        }
+        self.planner.check(request)?;
+        Ok(Job::of_image(*request))
+    }
+
+    /// Checks that the weights of a request were loaded.
+    fn check_loaded(&self, request: &Request) -> Result<()> {
+        let LoadOptions { directions, clips, .. } = self.planner.options();
+        let is_clip = request.frames == Frames::Clip;
+        if is_clip != clips {
             let of = |clips: bool| if clips { "clips" } else { "images" };
             return Err(Error::input(
                 "model",
-                format!("one loaded for {} (see LoadOptions::clips)", of(job.is_of_clip())),
-                format!("one loaded for {}", of(self.planner.clips())),
+                format!("one loaded for {} (see LoadOptions::clips)", of(is_clip)),
+                format!("one loaded for {}", of(clips)),
             ));
         }
+        let (loaded, doing) = match request.direction {
+            Direction::Decode => (directions.decodes(), "decode"),
+            Direction::Encode => (directions.encodes(), "encode"),
+        };
         if loaded {
             return Ok(());
         }
-        Err(Error::input(
-            "model",
-            format!("one loaded to {doing} (see LoadOptions::directions)"),
-            format!("directions {:?}", self.weights.directions()),
-        ))
-    }
-
-    /// Frees the prepared plan, unless it was for latents of `latent_size` and these options.
-    /// Preparing does this itself.
-    pub fn free_unless(&mut self, latent_size: Size, options: &DecodeOptions) {
-        let unscaled = self.planner.unscaled();
-        let kept = Job::Decode { latent_size, unscaled, options: *options };
-        self.ready.take_if(|ready| ready.job != kept);
+        let expected = format!("one loaded to {doing} (see LoadOptions::directions)");
+        Err(Error::input("model", expected, format!("directions {directions:?}")))
     }
 
     /// Decodes image `index` of `latents`, `[n, c, h, w]`.
@@ -240,8 +218,8 @@ impl Vae {
     ///
     /// # Errors
     /// [`Error::Input`] if the channels do not fit the model or there is no image `index`; the
-    /// errors of [`plan_decode`]; [`Error::Cancelled`], [`Error::TooLarge`], [`Error::NotFinite`],
-    /// [`Error::Device`], [`Error::HostMemory`], or an error of `sink`.
+    /// errors of [`Planner::plan`]; [`Error::Cancelled`], [`Error::TooLarge`],
+    /// [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`], or an error of `sink`.
     pub async fn decode_rows(
         &mut self,
         latents: &Latents,
@@ -250,41 +228,30 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
-        let unscaled = self.planner.unscaled() || latents.are_unscaled();
-        latents.check(self.config(), unscaled, index)?;
-        if let Some(grid) = options.tiling.grid(latents.size()) {
-            return self.decode_tiles(latents, index, &grid, options, control, sink).await;
+        latents.check(self.config(), index)?;
+        let request = options.request(latents.size(), latents.space());
+        if let Some(mosaic) = Mosaic::new(self.config(), &request) {
+            return self.decode_tiles(&request, &mosaic, (latents, index), control, sink).await;
         }
-        let job = Job::Decode { latent_size: latents.size(), unscaled, options: *options };
-        let plan = self.prepare_job(job).await?;
-        let (size, input) = (plan.result.size, latents.input(index, &plan.inputs)?);
-        let (run, fallback) = self.run_ready(&input, control, sink).await?;
+        self.planner.check(&request)?;
+        let (output, mut next_row, size) = (options.output, 0, self.image_size(latents));
+        let mut deliver = |result: Planes, rows: (u32, u32), data: &[u8]| {
+            if output.stays() {
+                return pixels::check_words(result.size, rows, data);
+            }
+            let rows = Rows::new(result.size, output, rows, data);
+            rows.check_finite()?;
+            // A smaller plan that begins again hands out rows that are there already.
+            let Some(rows) = rows.after(next_row) else { return Ok(()) };
+            let end = rows.rows.end;
+            sink(rows)?;
+            next_row = end;
+            Ok(())
+        };
+        let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
+        let (run, fallback) =
+            self.run_job(&Job::of_image(request), &inputs, &mut States::default(), control, &mut deliver).await?;
         Ok(DecodedRows { size, run, fallback })
-    }
-
-    /// Runs the plan that is ready. Runs a smaller one if the device has too little memory for it.
-    async fn run_ready(
-        &mut self,
-        input: &Input<'_>,
-        control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
-    ) -> Result<(RunReport, Option<Fallback>)> {
-        let mut next_row = 0;
-        let mut run = self.run(input, control, &mut next_row, sink).await;
-        if let Err(error) = run.as_mut()
-            && is_out_of_memory(error)
-            && let Some(ready) = self.ready.take_if(|ready| ready.fallback.is_none())
-        {
-            let error = std::mem::replace(error, Error::Cancelled);
-            self.ready = Some(self.fall_back_from(ready, error).await?);
-            run = self.run(input, control, &mut next_row, sink).await;
-        }
-        if matches!(run, Err(Error::Device(_))) {
-            // Its buffers may be in any state: the next run makes new ones.
-            self.ready = None;
-        }
-        let fallback = self.ready.as_ref().and_then(|ready| ready.fallback.clone());
-        Ok((run?, fallback))
     }
 
     /// Decodes image `index` of `latents` to a picture that stays on the device, for a canvas or
@@ -327,35 +294,6 @@ impl Vae {
             bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
         }
         Ok(Pixels::Rgba8(bytes))
-    }
-
-    /// Runs the plan that is ready. Skips rows before `next_row`, which an earlier run has handed
-    /// out, and moves `next_row` past each row that it hands out.
-    async fn run(
-        &mut self,
-        input: &Input<'_>,
-        control: &mut Control<'_>,
-        next_row: &mut u32,
-        sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
-    ) -> Result<RunReport> {
-        let Some(Ready { prepared, complete, .. }) = &mut self.ready else { return Err(Error::Cancelled) };
-        *complete = false;
-        let (image, output) = (prepared.plan().result.size, prepared.plan().output);
-        let mut deliver = |rows: (u32, u32), data: &[u8]| {
-            if output.stays() {
-                return pixels::check_words(image, rows, data);
-            }
-            let rows = Rows::new(image, output, rows, data);
-            rows.check_finite()?;
-            let Some(rows) = rows.after(*next_row) else { return Ok(()) };
-            let end = rows.rows.end;
-            sink(rows)?;
-            *next_row = end;
-            Ok(())
-        };
-        let report = prepared.run(input, control, &mut deliver).await?;
-        *complete = true;
-        Ok(report)
     }
 
     /// Returns the predicted peak of the plan that was prepared last, all GPU memory included.

@@ -59,6 +59,8 @@ mod latents;
 mod launches;
 #[path = "cpu/layers.rs"]
 mod layers;
+#[path = "cpu/manifest.rs"]
+mod manifest;
 #[path = "cpu/matrix_units.rs"]
 mod matrix_units;
 #[path = "cpu/memory_report.rs"]

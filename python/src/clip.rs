@@ -35,15 +35,14 @@ pub(crate) fn decode(
     }
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: true, ..load })?;
-    let size = latent_size(vae.config(), options.unscaled, channels, (height, width))?;
-    let image = vae.config().image_size(size, options.unscaled || load.unscaled);
+    let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
+    let image = vae.config().image_size(size, options.space());
     let (columns, rows) = (image.width as usize, image.height as usize);
-    let mut clip = block_on(vae.decode_clip(size, options.unscaled, &decode))?;
+    let mut clip = block_on(vae.decode_clip(size, options.space(), &decode))?;
     watch.images = small(count);
     for index in 0..count {
         watch.image = small(index);
-        let part = latents_of(latents.image(index)?, [channels, height, width], index)?;
-        let part = if options.unscaled { part.unscaled() } else { part };
+        let part = latents_of(latents.image(index)?, [channels, height, width], index)?.in_space(options.space());
         let (mut levels, mut floats, mut frames) = (Vec::new(), Vec::new(), 0);
         let mut keep = |pixels: Pixels| {
             frames += 1;
@@ -84,8 +83,9 @@ pub(crate) fn encode(
     let (count, size) = image_axes(frames)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
-    check_multiple(size, vae.config().image_step(!options.is_scaled()))?;
-    let factor = TimeFactor::new(vae.config().temporal_factor()).ok_or(Error::Cancelled)?;
+    check_multiple(size, vae.config().image_step(options.encoded_space()))?;
+    let factor = TimeFactor::new(vae.config().temporal_factor())
+        .ok_or_else(|| Error::input("clip", "a model for video", vae.config().network.name()))?;
     let parts = factor.latents(count as u64).ok_or_else(|| {
         let next = (count as u64).saturating_add(factor.missing(count as u64));
         Error::input("frames", format!("as many as latents have, such as {next}"), count.to_string())
@@ -100,8 +100,8 @@ pub(crate) fn encode(
             values.extend_from_slice(image_of(frames.image(index)?, 1, size)?.image(0).unwrap_or_default());
         }
         let images = image_of(Values::Floats(values), many, size)?;
-        let (moments, _) = watch.control(|control| block_on(clip.encode(&images, control)))?;
-        let latents = wanted_of(clip.vae(), moments, wanted, options.unscaled, watch.image as usize)?;
+        let encoded = watch.control(|control| block_on(clip.encode(&images, control)))?;
+        let latents = wanted_of(clip.vae(), encoded.moments, wanted, options.space(), watch.image as usize)?;
         let shape = [&[1], latents.shape.as_slice()].concat();
         hand(take, |py| array(py, latents.data, &shape))?;
         next += many;

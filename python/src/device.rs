@@ -135,16 +135,19 @@ impl Turn<'_> {
     /// If the model lacks weights, see [`Vae::load`].
     pub(crate) fn load(&mut self, wanted: LoadOptions) -> Result<&mut Vae> {
         let options = self.device.merged(wanted);
-        if self.work.loaded.as_ref().is_none_or(|(loaded, _)| *loaded != options) {
-            let checkpoint = self.device.source.open()?;
-            check(&checkpoint, options)?;
-            // Free the old model first, so that two never need memory at once.
-            self.work.loaded = None;
-            let vae = pollster::block_on(Vae::load(&self.device.gpu, &checkpoint, options))?;
-            self.device.asked.lock()[usize::from(options.clips)] = Some(options);
-            self.work.loaded = Some((options, vae));
-        }
-        self.work.loaded.as_mut().map(|(_, vae)| vae).ok_or(wgvae::Error::Cancelled)
+        let loaded = match self.work.loaded.take_if(|(loaded, _)| *loaded == options) {
+            Some(loaded) => loaded,
+            None => {
+                let checkpoint = self.device.source.open()?;
+                check(&checkpoint, options)?;
+                // Free the old model first, so that two never need memory at once.
+                self.work.loaded = None;
+                let vae = pollster::block_on(Vae::load(&self.device.gpu, &checkpoint, options))?;
+                self.device.asked.lock()[usize::from(options.clips)] = Some(options);
+                (options, vae)
+            }
+        };
+        Ok(&mut self.work.loaded.insert(loaded).1)
     }
 }
 

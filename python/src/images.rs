@@ -4,8 +4,8 @@ use pollster::block_on;
 use pyo3::prelude::*;
 use wgvae::internals::picture::{Levels, Picture};
 use wgvae::{
-    AutoencoderConfig, Directions, Encoded, Error, HostTensor, Images, Latents, LoadOptions, Pixels, Posterior,
-    RowPixels, Rows, Size, Vae,
+    AutoencoderConfig, Directions, Encoded, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Pixels,
+    Posterior, RowPixels, Rows, Size, Vae,
 };
 
 use crate::arrays::{Array, Values, array, reserve};
@@ -49,11 +49,10 @@ pub(crate) fn decode(
     let [count, channels, height, width] = axes("latents", "[n, c, h, w]", latents.shape())?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
-    let size = latent_size(vae.config(), options.unscaled, channels, (height, width))?;
-    let unscaled = options.unscaled || load.unscaled;
+    let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
     // Plan before reserving memory for the results, because an error about the size is more useful.
-    vae.planner().plan_tiles(size, unscaled, &decode)?;
-    let result = vae.config().image_size(size, unscaled);
+    vae.planner().plan(&decode.request(size, options.space()))?;
+    let result = vae.config().image_size(size, options.space());
     let (columns, rows) = (result.width as usize, result.height as usize);
     let whole = count.saturating_mul(columns * rows * 3);
     let (mut levels, mut floats) = (Vec::new(), Vec::new());
@@ -65,8 +64,7 @@ pub(crate) fn decode(
     watch.images = small(count);
     for index in 0..count {
         watch.image = small(index);
-        let latents = latents_of(latents.image(index)?, [channels, height, width], index)?;
-        let latents = if options.unscaled { latents.unscaled() } else { latents };
+        let latents = latents_of(latents.image(index)?, [channels, height, width], index)?.in_space(options.space());
         if options.floats() {
             let decoded = watch.control(|control| block_on(vae.decode(&latents, 0, &decode, control)))?;
             if let Pixels::Raw(values) = decoded.pixels {
@@ -105,15 +103,15 @@ pub(crate) fn encode(
     let (count, size) = image_axes(images)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: false, ..load })?;
-    check_multiple(size, vae.config().image_step(!options.is_scaled()))?;
-    vae.plan_encode(size, &encode)?;
+    check_multiple(size, vae.config().image_step(options.encoded_space()))?;
+    vae.planner().plan(&encode.request(size))?;
     watch.images = small(count);
     let (mut data, mut shape) = (Vec::new(), [count, 0, 0, 0]);
     for index in 0..count {
         watch.image = small(index);
         let image = image_of(images.image(index)?, 1, size)?;
         let Encoded { moments, .. } = watch.control(|control| block_on(vae.encode(&image, 0, &encode, control)))?;
-        let latents = wanted_of(vae, moments, wanted, options.unscaled, index)?;
+        let latents = wanted_of(vae, moments, wanted, options.space(), index)?;
         if index == 0 {
             shape = [count, latents.shape[0], latents.shape[1], latents.shape[2]];
             reserve(&mut data, count.saturating_mul(latents.data.len()), "the latents")?;
@@ -136,7 +134,7 @@ pub(crate) fn wanted_of(
     vae: &Vae,
     moments: HostTensor,
     wanted: Wanted,
-    unscaled: bool,
+    space: LatentSpace,
     index: usize,
 ) -> wgvae::Result<HostTensor> {
     let posterior = |moments| Posterior::new(moments, vae.config().latent_channels);
@@ -145,7 +143,7 @@ pub(crate) fn wanted_of(
         Wanted::Mode => posterior(moments)?.into_mode(),
         Wanted::Sample(seed) => posterior(moments)?.sample(seed, small(index))?,
     };
-    vae.encoded_latents(latents, unscaled)
+    vae.encoded_latents(latents, space)
 }
 
 /// Returns the four axes of `shape`, none of which is empty.
@@ -162,16 +160,16 @@ fn axes(what: &str, expected: &str, shape: &[usize]) -> wgvae::Result<[usize; 4]
 /// For another number of channels, with the families that have it.
 pub(crate) fn latent_size(
     config: &AutoencoderConfig,
-    unscaled: bool,
+    space: LatentSpace,
     channels: usize,
     (height, width): (usize, usize),
 ) -> wgvae::Result<Size> {
-    if small(channels) != config.channels(unscaled) {
+    if small(channels) != config.channels(space) {
         // One latent pixel is enough for the check, because the given array may be arbitrarily
         // large.
         let channels = channels.min(1 << 16);
         let pixel = Latents::new(HostTensor { shape: vec![1, channels, 1, 1], data: vec![0.0; channels] })?;
-        pixel.check_channels(config, unscaled)?;
+        pixel.in_space(space).check_channels(config)?;
     }
     Ok(Size { width: small(width), height: small(height) })
 }

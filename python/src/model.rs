@@ -7,8 +7,8 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use serde_json::json;
 use wgvae::{
-    Checkpoint, Directions, Gpu, GpuOptions, LatentScale, LoadOptions, Precision, Size, Variant, check_decoder,
-    check_encoder,
+    Checkpoint, Directions, Gpu, GpuOptions, LatentScale, LatentSpace, LoadOptions, Precision, Size, Variant,
+    check_decoder, check_encoder,
 };
 
 use crate::arrays::Array;
@@ -57,7 +57,7 @@ impl Model {
             let options = GpuOptions { adapter, ..GpuOptions::default() };
             let gpu = pollster::block_on(Gpu::request(&options))?;
             let facts = facts(&checkpoint, &gpu, precision).to_string();
-            let known = [false, true].map(|unscaled| checkpoint.check_meaning(unscaled).is_ok());
+            let known = SPACES.map(|space| checkpoint.check_space(space).is_ok());
             drop(checkpoint);
             Ok((Arc::new(Device::new(source, gpu)), known, facts))
         })?;
@@ -183,35 +183,18 @@ impl Model {
         let load = LoadOptions { directions, clips: clip, ..self.load_options(&options) };
         run(py, None, |_: &mut Watch| {
             let planner = device.planner(load)?;
-            let image = Size { width, height };
-            let config = planner.config();
-            let factor = config.latent_factor(options.unscaled);
-            check_multiple(image, config.image_step(options.unscaled))?;
+            let (image, space, config) = (Size { width, height }, options.space(), planner.config());
+            let factor = config.latent_factor(space);
+            check_multiple(image, config.image_step(space))?;
             let latents = Size { width: width / factor, height: height / factor };
+            let request =
+                if encode { options.encode()?.request(image) } else { options.decode()?.request(latents, space) };
             if !clip {
-                let plan = if encode {
-                    planner.plan_encode(image, &options.encode()?)?
-                } else if options.unscaled {
-                    wgvae::plan_decode(
-                        planner.config(),
-                        latents,
-                        device.gpu.limits(),
-                        planner.storage(),
-                        true,
-                        &options.decode()?,
-                    )?
-                } else {
-                    planner.plan(latents, &options.decode()?)?
-                };
-                return Ok((plan.to_string(), json!([plan.facts()]).to_string()));
+                let plans = planner.plan(&request)?;
+                return Ok((plans.to_string(), json!([plans.first().facts()]).to_string()));
             }
-            let plans = if encode {
-                planner.plan_clip_encode(image, &options.encode()?)?
-            } else {
-                planner.plan_clip_decode(latents, options.unscaled, &options.decode()?)?
-            };
-            let text = format!("first part\n{}\nother parts\n{}", plans.first, plans.next);
-            Ok((text, json!([plans.first.facts(), plans.next.facts()]).to_string()))
+            let plans = planner.plan(&request.of_clip())?;
+            Ok((plans.to_string(), json!([plans.first().facts(), plans.later().facts()]).to_string()))
         })
     }
 }
@@ -236,19 +219,14 @@ impl Model {
 
     /// Returns an error if the scale of the latents is unknown.
     fn check_meaning(&self, device: &Device, options: &Options) -> Result<(), Stop> {
-        if options.has_moments() || self.known[usize::from(options.unscaled)] {
+        if options.has_moments() || self.known[usize::from(options.space().is_unscaled())] {
             return Ok(());
         }
-        Ok(device.open()?.check_meaning(options.unscaled)?)
+        Ok(device.open()?.check_space(options.space())?)
     }
 
     fn load_options(&self, options: &Options) -> LoadOptions {
-        LoadOptions {
-            precision: self.precision,
-            unscaled: !self.known[0],
-            weights_on_host: options.has_budget(),
-            ..LoadOptions::default()
-        }
+        LoadOptions { precision: self.precision, weights_on_host: options.has_budget(), ..LoadOptions::default() }
     }
 }
 
@@ -262,6 +240,9 @@ impl Drop for Model {
     }
 }
 
+/// The spaces of latents, in the order of the facts.
+const SPACES: [LatentSpace; 2] = [LatentSpace::Model, LatentSpace::Vae];
+
 fn facts(checkpoint: &Checkpoint, gpu: &Gpu, precision: Precision) -> serde_json::Value {
     let config = checkpoint.config();
     json!({
@@ -273,9 +254,9 @@ fn facts(checkpoint: &Checkpoint, gpu: &Gpu, precision: Precision) -> serde_json
         "can_decode": check_decoder(checkpoint).is_ok(),
         "can_encode": check_encoder(checkpoint).is_ok(),
         "scaled": matches!(checkpoint.scale(), LatentScale::Known { .. }),
-        "latent_channels": [config.channels(false), config.channels(true)],
-        "latent_factor": [config.latent_factor(false), config.latent_factor(true)],
-        "image_step": [config.image_step(false), config.image_step(true)],
+        "latent_channels": SPACES.map(|space| config.channels(space)),
+        "latent_factor": SPACES.map(|space| config.latent_factor(space)),
+        "image_step": SPACES.map(|space| config.image_step(space)),
         "temporal_factor": config.has_time().then(|| config.temporal_factor()),
     })
 }

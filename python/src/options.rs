@@ -1,7 +1,7 @@
 //! Options of calls, parsed from Python's values.
 
 use pyo3::prelude::*;
-use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, Output, Parking, Precision, Tiling};
+use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, LatentSpace, Output, Parking, Precision, Tiling};
 
 /// Wanted form of an encoder's output.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     /// True if latents are the VAE's own.
-    pub(crate) unscaled: bool,
+    unscaled: bool,
     /// True if a decode returns floats before clamping.
     floats: bool,
     memory_budget: Option<u64>,
@@ -55,9 +55,14 @@ impl Options {
         self.moments
     }
 
-    /// True if latents have the diffusion model's scale.
-    pub(crate) fn is_scaled(&self) -> bool {
-        !self.unscaled && !self.moments
+    /// Returns the space of the latents to decode, or that an encode gives.
+    pub(crate) fn space(&self) -> LatentSpace {
+        LatentSpace::from_unscaled(self.unscaled)
+    }
+
+    /// Returns the space of an encode's output. Moments are in the VAE's own.
+    pub(crate) fn encoded_space(&self) -> LatentSpace {
+        LatentSpace::from_unscaled(self.unscaled || self.moments)
     }
 
     /// Converts them to options of a decode.

@@ -6,8 +6,8 @@ use clap::Args;
 use wgvae::internals::image_file::{self, ImageFormat, encode_image};
 use wgvae::internals::part_file::check_writable;
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Error, Latents, LoadOptions, Output, Pixels, Progress, Result, Tiling,
-    check_decoder,
+    Checkpoint, Control, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Output, Pixels, Progress, Result,
+    Tiling, check_decoder,
 };
 
 use super::comparison::{Comparison, Cost, Row};
@@ -62,13 +62,14 @@ pub(super) struct CompareTilingArgs {
 pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
+    let latents = if args.unscaled { latents.in_space(LatentSpace::Vae) } else { latents };
     let format = ImageFormat::from_path(&args.output)?;
     let tilings = args.compared()?;
     let files = files(&args.output, &tilings);
     files.iter().try_for_each(|file| check_writable(file))?;
     let checkpoint = args.model.open().await?;
     args.check(&latents, &checkpoint)?;
-    let image = checkpoint.config().image_size(latents.size(), args.takes_as_they_are(&latents));
+    let image = checkpoint.config().image_size(latents.size(), latents.space());
     format.check_size(&args.output, image)?;
     let blends: Result<Vec<Tiling>> =
         tilings.iter().map(|&name| args.tiles.compared(name, checkpoint.config())).collect();
@@ -119,15 +120,10 @@ impl CompareTilingArgs {
         if latents.count() != 1 {
             return Err(Error::input(what(), "one image", format!("{} images", latents.count())));
         }
-        let fits = latents.check_channels(checkpoint.config(), self.takes_as_they_are(latents));
+        let fits = latents.check_channels(checkpoint.config());
         fits.map_err(|error| in_file(error, self.latents.display()))?;
         check_decoder(checkpoint)?;
-        checkpoint.check_meaning(self.takes_as_they_are(latents))
-    }
-
-    /// Returns true if the latents are the VAE's own.
-    fn takes_as_they_are(&self, latents: &Latents) -> bool {
-        self.unscaled || latents.are_unscaled()
+        checkpoint.check_space(latents.space())
     }
 
     async fn decode(
@@ -138,11 +134,11 @@ impl CompareTilingArgs {
         interrupt: &Interrupt,
     ) -> Result<Decode> {
         let gpu = open_device(&self.device, &self.elements, self.limits).await?;
-        let unscaled = self.takes_as_they_are(latents);
-        let wanted = LoadOptions { precision: self.elements.precision(), unscaled, ..LoadOptions::default() };
-        let mut vae = load(&gpu, checkpoint, wanted).await?;
         let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
-        let predicted = vae.plan(latents.size(), &options)?.memory.peak();
+        let request = options.request(latents.size(), latents.space());
+        let wanted = LoadOptions::for_request(&request, self.elements.precision());
+        let mut vae = load(&gpu, checkpoint, wanted).await?;
+        let predicted = vae.planner().plan(&request)?.peak();
         let phase = Phase::begin("decode");
         let bar = phase.bar();
         show_compiling(&gpu, bar.clone());

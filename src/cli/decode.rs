@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use wgvae::internals::clip_files::{Bits, ClipName, Fps};
-use wgvae::{ByteSource, Bytes, Checkpoint, DecodeOptions, Error, LoadOptions, Output, Result, Tiling, check_decoder};
+use wgvae::{
+    ByteSource, Bytes, Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Output, Result, Tiling,
+    check_decoder,
+};
 
 use super::interrupt::Interrupt;
 use super::output::{FormatArg, OutputFiles};
@@ -98,21 +101,22 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     }
     args.check_image()?;
     let latents = timed("read latents", latents::from_source(&*source, args.tensor.as_deref())).await?;
+    let latents = args.in_space(latents);
     let mut files = OutputFiles::new(&args.output, args.format, latents.count())?;
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, &files.names())?;
-    let unscaled = args.unscaled || latents.are_unscaled();
-    let fits = latents.check_channels(checkpoint.config(), unscaled);
+    let fits = latents.check_channels(checkpoint.config());
     fits.map_err(|error| in_file(error, args.latents.display()))?;
     check_decoder(&checkpoint)?;
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
-    checkpoint.check_meaning(unscaled)?;
+    checkpoint.check_space(latents.space())?;
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let mut vae = load(&gpu, &checkpoint, args.load_options(unscaled, false)).await?;
     let options = args.options(files.output(), tiling);
+    let request = options.request(latents.size(), latents.space());
+    let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
-    let report = Report::of_decode(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
+    let report = Report::of_decode(&gpu, &mut vae, &request, &runs, &files.names()).await?;
     let mut written = files.finish();
     if let Some(path) = &args.report {
         let mut file = interrupt.begin(path)?;
@@ -166,14 +170,9 @@ impl DecodeArgs {
         Err(Error::input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
     }
 
-    fn load_options(&self, unscaled: bool, clips: bool) -> LoadOptions {
-        LoadOptions {
-            precision: self.elements.precision(),
-            unscaled,
-            weights_on_host: self.memory_budget.is_some(),
-            clips,
-            ..LoadOptions::default()
-        }
+    /// Returns `latents` in the VAE's own space, if the flag says so.
+    fn in_space(&self, latents: Latents) -> Latents {
+        if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents }
     }
 
     fn options(&self, output: Output, tiling: Tiling) -> DecodeOptions {

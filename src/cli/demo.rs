@@ -24,7 +24,9 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let mut vae = load(&gpu, &checkpoint, LoadOptions::default()).await?;
     let options = DecodeOptions { output: files.output(), ..DecodeOptions::default() };
     let runs = decode_all(&gpu, &mut vae, &latents, &options, 1, &interrupt, &mut files).await?;
-    let report = Report::of_decode(&gpu, &mut vae, &latents, &options, &runs, &files.names()).await?;
+    let report =
+        Report::of_decode(&gpu, &mut vae, &options.request(latents.size(), latents.space()), &runs, &files.names())
+            .await?;
     interrupt.write(files.finish())?;
     Ok(report.show(args.json, stdio::is_meant(&args.output)))
 }

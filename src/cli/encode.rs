@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use wgvae::internals::clip_files::{ClipName, Pad, images_shape};
 use wgvae::internals::clips::is_clip;
 use wgvae::{
-    Bytes, Checkpoint, Directions, EncodeOptions, Error, FileSource, HostTensor, LatentScale, LoadOptions, Posterior,
+    Bytes, Checkpoint, EncodeOptions, Error, FileSource, HostTensor, LatentScale, LatentSpace, LoadOptions, Posterior,
     Result, Size, StoredLatents, Vae, check_encoder,
 };
 
@@ -127,14 +127,15 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     args.check_paths(&checkpoint, &output.names())?;
     check_encoder(&checkpoint)?;
     if !args.moments {
-        checkpoint.check_meaning(args.unscaled)?;
+        checkpoint.check_space(args.space())?;
     }
-    let files = args.open_images(checkpoint.config().image_step(args.leaves_scale())).await?;
+    let files = args.open_images(checkpoint.config().image_step(args.space())).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let mut vae = load(&gpu, &checkpoint, args.load_options(false)).await?;
     let options = args.options();
+    let loaded = LoadOptions::for_request(&options.request(images[0].size), args.elements.precision());
+    let mut vae = load(&gpu, &checkpoint, loaded).await?;
     args.check_plans(&vae, &images, &options)?;
     let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
     let mut session = Session::new("encode", &gpu, &interrupt, Some(total));
@@ -150,9 +151,9 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
 }
 
 impl EncodeArgs {
-    /// Returns true if the output stays in the VAE's own scale.
-    fn leaves_scale(&self) -> bool {
-        self.unscaled || self.moments
+    /// Returns the space of the output. Moments are in the VAE's own.
+    fn space(&self) -> LatentSpace {
+        LatentSpace::from_unscaled(self.unscaled || self.moments)
     }
 
     /// Returns the clip that `--image` names, if any: by its file name, or by the shape of an
@@ -197,16 +198,6 @@ impl EncodeArgs {
         }
     }
 
-    fn load_options(&self, clips: bool) -> LoadOptions {
-        LoadOptions {
-            directions: Directions::Encode,
-            precision: self.elements.precision(),
-            unscaled: self.leaves_scale(),
-            weights_on_host: self.memory_budget.is_some(),
-            clips,
-        }
-    }
-
     /// Fails if an output file would replace an input or another output.
     fn check_paths(&self, checkpoint: &Checkpoint, names: &[PathBuf]) -> Result<()> {
         let images = self.image.iter().map(|path| ("--image", path.as_path()));
@@ -245,8 +236,8 @@ impl EncodeArgs {
                 continue;
             }
             known.push(*size);
-            let plan = vae.plan_encode(*size, options);
-            let channels = plan.map_err(|error| in_file(error, file.display()))?.result.channels;
+            let plans = vae.planner().plan(&options.request(*size));
+            let channels = plans.map_err(|error| in_file(error, file.display()))?.first().result.channels;
             if channels == vae.config().latent_channels && (self.sample || self.moments) {
                 let flag = if self.sample { "--sample" } else { "--moments" };
                 let model = self.model.model.display();
@@ -285,7 +276,7 @@ impl EncodeArgs {
         Ok(if self.moments {
             Encoding::Moments(tensor)
         } else {
-            Encoding::Latents(StoredLatents { tensor, unscaled: self.unscaled })
+            Encoding::Latents(StoredLatents { tensor, space: self.space() })
         })
     }
 
@@ -297,7 +288,7 @@ impl EncodeArgs {
         }
         let posterior = Posterior::new(moments, vae.config().latent_channels)?;
         let latents = if self.sample { posterior.sample(self.seed, index)? } else { posterior.into_mode() };
-        vae.encoded_latents(latents, self.unscaled)
+        vae.encoded_latents(latents, self.space())
     }
 
     /// Returns the metadata of an output file.

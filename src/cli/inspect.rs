@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
-use wgvae::{AutoencoderConfig, Bytes, Checkpoint, Error, LatentScale, Network, OwnLatents, Result};
+use wgvae::{
+    AutoencoderConfig, Bytes, Checkpoint, Direction, Error, LatentScale, LatentSpace, Network, OwnLatents, Result,
+};
 
 use super::{InspectArgs, ModelArgs, VariantArg, hub};
 
@@ -29,12 +31,6 @@ pub(super) async fn run(args: &InspectArgs) -> Result<String> {
     } else {
         text(&checkpoint, &images, clips.as_ref())
     })
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Direction {
-    Decode,
-    Encode,
 }
 
 /// Problems that prevent a decode or an encode.
@@ -139,7 +135,11 @@ fn latents_text(config: &AutoencoderConfig) -> String {
     let describe = |unscaled| {
         format!("{} channels, {} pixels a side each", config.channels(unscaled), config.latent_factor(unscaled))
     };
-    if config.patch == 1 { describe(true) } else { format!("{} (the VAE's own: {})", describe(false), describe(true)) }
+    if config.patch == 1 {
+        describe(LatentSpace::Vae)
+    } else {
+        format!("{} (the VAE's own: {})", describe(LatentSpace::Model), describe(LatentSpace::Vae))
+    }
 }
 
 /// Describes the VAE's own latents, for a network that does not take them as they are.

@@ -137,8 +137,8 @@ impl OutputFiles {
         } else if self.parts.is_empty() {
             self.parts.push(interrupt.begin(&self.path)?);
         }
-        let (format, count) = (self.format, self.count);
-        let Some(part) = self.parts.last_mut() else { return Err(Error::Cancelled) };
+        let (format, count, last) = (self.format, self.count, self.parts.len() - 1);
+        let part = &mut self.parts[last];
         let shape = [count, 3, size.height as usize, size.width as usize];
         let raw = |header: Vec<u8>| RawSink::new(header, index, size);
         let content = match format {

@@ -5,18 +5,20 @@ mod clip;
 
 use wgvae::report::Operation;
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, Gpu, GpuOptions, Precision,
-    Result, plan_decode, plan_encode,
+    AutoencoderConfig, DeviceLimits, Error, Family, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request, Result,
 };
 
-use super::task::{Task, check_weights};
+use super::clips::parts;
+use super::request::{check_weights, request_for};
 use super::{PlanArgs, PrecisionArg, open, report};
 
 /// Plans without opening a device, unless an adapter is named.
 pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let operation = if args.encode { Operation::Encode } else { Operation::Decode };
     let config = config(args, operation).await?;
-    let task = Task::new(operation, "--size", args.size, &config, false)?;
+    let request = request_for(operation, "--size", args.size, &config, LatentSpace::Model)?;
+    let output = if args.encode { request.output } else { args.output.into() };
+    let request = Request { output, parking: args.parking.into(), ..request };
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device, nothing speaks against half precision.
@@ -24,29 +26,18 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         (given, _) => given.into(),
     };
     let storage = precision.storage(&limits);
-    if let Some(frames) = args.frames {
-        return clip::plan(args, frames, task, (&config, &limits, storage));
-    }
-    let plan = |memory_budget: Option<Bytes>| match task {
-        Task::Decode(latents) => {
-            plan_decode(&config, latents, &limits, storage, false, &decode_options(args, memory_budget))
-        }
-        Task::Encode(image) => plan_encode(&config, image, &limits, storage, &encode_options(args, memory_budget)),
+    let plan = |request: &Request, memory_budget| {
+        wgvae::plan(&config, &Request { memory_budget, ..*request }, &limits, storage)
     };
-    if !args.budgets.is_empty() {
-        return budgets::compare(args, plan);
+    if let Some(frames) = args.frames {
+        let parts = parts(&config, frames)?;
+        return Ok(clip::show(args, frames, parts, &plan(&request.of_clip(), args.memory_budget)?, &limits));
     }
-    let plan = plan(args.memory_budget)?;
-    if args.json { Ok(super::to_json(&report::plan_json(&plan, &limits))) } else { Ok(plan.to_string()) }
-}
-
-fn decode_options(args: &PlanArgs, memory_budget: Option<Bytes>) -> DecodeOptions {
-    let (output, parking) = (args.output.into(), args.parking.into());
-    DecodeOptions { output, memory_budget, parking, ..DecodeOptions::default() }
-}
-
-fn encode_options(args: &PlanArgs, memory_budget: Option<Bytes>) -> EncodeOptions {
-    EncodeOptions { memory_budget, parking: args.parking.into(), ..EncodeOptions::default() }
+    if !args.budgets.is_empty() {
+        return budgets::compare(args, |budget| plan(&request, budget).map(Plans::into_first));
+    }
+    let plans = plan(&request, args.memory_budget)?;
+    if args.json { Ok(super::to_json(&report::plan_json(plans.first(), &limits))) } else { Ok(plans.to_string()) }
 }
 
 /// Returns the network's configuration, after checking that the model has the weights for

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use wgvae::internals::clip_files::Fps;
 use wgvae::report::Operation;
-use wgvae::{
-    Bytes, Clip, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae,
-};
+use wgvae::{Bytes, DeviceLimits, EncodeOptions, Gpu, Plan, Plans, Request, Result, Size, Vae};
 
 use super::images::Source;
 use super::session::{Run, Session};
@@ -23,14 +21,14 @@ pub(super) fn plan_json(plan: &Plan, limits: &DeviceLimits) -> Value {
 
 /// Returns the facts that only a clip has: `frames` pictures of `size` pixels, from `latent_frames`
 /// frames of latents.
-pub(super) fn clip_json(plans: &ClipPlans, frames: u64, latent_frames: u64, size: Size) -> Value {
+pub(super) fn clip_json(plans: &Plans, frames: u64, latent_frames: u64, size: Size) -> Value {
     json!({
         "frames": frames,
         "size": size,
         "latent_frames": latent_frames,
         "state_bytes": plans.state_bytes(),
         "host_bytes": plans.host_bytes(),
-        "first_plan": plans.first.facts(),
+        "first_plan": plans.first().facts(),
     })
 }
 
@@ -80,8 +78,7 @@ impl Report {
     pub(super) async fn of_decode(
         gpu: &Gpu,
         vae: &mut Vae,
-        latents: &Latents,
-        options: &DecodeOptions,
+        request: &Request,
         runs: &[Run],
         files: &[PathBuf],
     ) -> Result<Self> {
@@ -89,12 +86,16 @@ impl Report {
         let subject = Subject {
             done: "decoded",
             runs: "decodes",
-            what: format!("({}){}", vae.image_size(latents), tiles_text(options.tiling, latents.size())),
-            facts: json!({ "tiling": tiling_json(options.tiling, vae.config(), latents.size()) }),
+            what: format!(
+                "({}){}",
+                vae.config().image_size(request.size, request.latents),
+                tiles_text(request.tiling, request.size)
+            ),
+            facts: json!({ "tiling": tiling_json(request.tiling, vae.config(), request.size) }),
             seconds: median(runs),
             more: String::new(),
         };
-        let plan = vae.prepare(latents.size(), options).await?;
+        let plan = vae.prepare(request).await?;
         Ok(Self::new(gpu, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
     }
 
@@ -125,15 +126,15 @@ impl Report {
             seconds: median(session.runs()),
             more: String::new(),
         };
-        let plan = vae.prepare_encode(size, options).await?;
+        let plan = vae.prepare(&options.request(size)).await?;
         Ok(Self::new(gpu, load_seconds, plan, predicted, &subject, &session.finish(), files))
     }
 
     /// Collects the facts of a clip, with the plan of its last part. Call it while the buffers of
     /// that part exist.
     pub(super) fn of_clip(
-        gpu: &Gpu,
-        clip: &Clip<'_>,
+        (gpu, vae): (&Gpu, &Vae),
+        plans: &Plans,
         subject: ClipSubject,
         session: Session<'_>,
         files: &[PathBuf],
@@ -143,8 +144,8 @@ impl Report {
             Operation::Decode => ("decoded", "decodes", ""),
             Operation::Encode => ("encoded", "encodes", "of "),
         };
-        let (plans, parts, predicted) = (clip.plans(), session.runs().len(), session.predicted());
-        let mut own = json!({ "clip": clip_json(plans, frames, parts as u64, size) });
+        let (parts, predicted) = (session.runs().len() as u64, session.predicted());
+        let mut own = json!({ "clip": clip_json(plans, frames, parts, size) });
         own["clip"]["fps"] = json!(fps.map(|fps| fps.to_string()));
         extend(&mut own, &facts);
         let subject = Subject {
@@ -155,8 +156,8 @@ impl Report {
             seconds: (seconds, format!(" in {parts} part{}", if parts == 1 { "" } else { "s" })),
             more: format!("\n{} kept between parts, {} in host memory", plans.state_bytes(), plans.host_bytes()),
         };
-        let load_seconds = clip.vae().load_seconds();
-        Self::new(gpu, load_seconds, plans.of(parts > 1), predicted, &subject, &session.finish(), files)
+        let last = plans.part(parts.saturating_sub(1));
+        Self::new(gpu, vae.load_seconds(), last, predicted, &subject, &session.finish(), files)
     }
 
     fn new(

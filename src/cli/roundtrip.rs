@@ -7,9 +7,8 @@ use serde_json::json;
 use wgvae::internals::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae::internals::part_file::check_writable;
 use wgvae::internals::quality::{psnr, squared_differences, ssim};
-use wgvae::report::Operation;
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, Directions, EncodeOptions, Error, Gpu, Images, Latents, LoadOptions,
+    Bytes, DecodeOptions, Direction, Directions, EncodeOptions, Error, Gpu, Images, LatentSpace, Latents, LoadOptions,
     Posterior, Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
 };
 
@@ -17,8 +16,8 @@ use super::images::SizeArgs;
 use super::interrupt::Interrupt;
 use super::paths::{check_replaced, model_files};
 use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
+use super::request::request_for;
 use super::session::{Run, Session};
-use super::task::Task;
 use super::{DecodeLimits, ModelArgs, ParkingArg};
 
 #[derive(Debug, Args)]
@@ -63,20 +62,22 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     check_replaced(&inputs, &[("--output", &args.output)])?;
     check_encoder(&checkpoint)?;
     check_decoder(&checkpoint)?;
-    let file = args.size.open(&args.image, checkpoint.config().latent_factor(true)).await?;
+    let file = args.size.open(&args.image, checkpoint.config().latent_factor(LatentSpace::Vae)).await?;
     let (count, size) = (file.source().count, file.source().size);
     if count != 1 {
         return Err(Error::input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
     }
     // Floats are not resized, and a result of another size could not be compared.
-    Task::new(Operation::Decode, "IMAGE", size, checkpoint.config(), checkpoint.config().takes_own_latents())?;
+    let space = LatentSpace::from_unscaled(checkpoint.config().takes_own_latents());
+    request_for(Direction::Decode, "IMAGE", size, checkpoint.config(), space)?;
     format.check_size(&args.output, size)?;
     let images = file.read()?;
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let mut vae = load(&gpu, &checkpoint, args.load_options(checkpoint.config())).await?;
+    let wanted = LoadOptions::for_request(&args.there().request(size), args.elements.precision());
+    let mut vae = load(&gpu, &checkpoint, LoadOptions { directions: Directions::Both, ..wanted }).await?;
     let mut session = Session::new("encode and decode", &gpu, &interrupt, Some(2));
-    let data = args.there_and_back(&images, &mut vae, &mut session).await?;
+    let data = args.there_and_back(&images, space, &mut vae, &mut session).await?;
     let encoded = encode_image(format, &Pixels { size, data: &data })?;
     interrupt.write_all(&[(args.output.clone(), encoded)])?;
     let predicted = session.predicted();
@@ -84,25 +85,25 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
 }
 
 impl RoundtripArgs {
-    /// Returns options for latents as the network takes them, mostly the VAE's own: their scale for
-    /// a diffusion model does not matter here.
-    fn load_options(&self, config: &AutoencoderConfig) -> LoadOptions {
-        LoadOptions {
-            directions: Directions::Both,
-            precision: self.elements.precision(),
-            unscaled: config.takes_own_latents(),
-            weights_on_host: self.memory_budget.is_some(),
-            clips: false,
-        }
+    /// Returns the options of the encode.
+    fn there(&self) -> EncodeOptions {
+        EncodeOptions { memory_budget: self.memory_budget, parking: self.parking.into(), ..EncodeOptions::default() }
     }
 
-    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`.
-    async fn there_and_back(&self, images: &Images, vae: &mut Vae, session: &mut Session<'_>) -> Result<Vec<u8>> {
-        let (memory_budget, parking) = (self.memory_budget, self.parking.into());
-        let there = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
-        let moments = session.encode(vae, images, 0, &there, 1).await?;
+    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`. The latents are in the `space` that
+    /// the network takes, mostly the VAE's own: their scale for a diffusion model does not matter
+    /// here.
+    async fn there_and_back(
+        &self,
+        images: &Images,
+        space: LatentSpace,
+        vae: &mut Vae,
+        session: &mut Session<'_>,
+    ) -> Result<Vec<u8>> {
+        let moments = session.encode(vae, images, 0, &self.there(), 1).await?;
         let mode = Posterior::new(moments, vae.config().latent_channels)?.into_mode();
-        let latents = Latents::new(vae.encoded_latents(mode, vae.planner().unscaled())?)?;
+        let latents = Latents::new(vae.encoded_latents(mode, space)?)?.in_space(space);
+        let EncodeOptions { memory_budget, parking, .. } = self.there();
         let back = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
         let mut pixels = Vec::new();
         let mut add = |rows: Rows<'_>| {

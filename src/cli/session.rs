@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wgvae::{
-    Bytes, Clip, Control, DecodeOptions, EncodeOptions, Fallback, Gpu, HostTensor, Images, Latents, Pixels, Preparing,
-    Progress, Result, Rows, RunReport, Vae,
+    Bytes, ClipDecoder, ClipEncoder, Control, DecodeOptions, EncodeOptions, Encoded, Fallback, Gpu, HostTensor, Images,
+    Latents, Pixels, Preparing, Progress, Result, Rows, RunReport, Vae,
 };
 
 use super::interrupt::Interrupt;
@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
     /// Decodes the next part of `clip` from image 0 of `latents`, and hands its frames to `sink`.
     pub(super) async fn decode_part(
         &mut self,
-        clip: &mut Clip<'_>,
+        clip: &mut ClipDecoder<'_>,
         latents: &Latents,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<()> {
@@ -94,17 +94,18 @@ impl<'a> Session<'a> {
             frames += 1;
             sink(pixels)
         };
-        let run = clip.decode(latents, 0, &mut control, &mut counted).await?;
-        self.add_part(before, frames, run, clip);
+        let (run, fallback) = clip.decode(latents, 0, &mut control, &mut counted).await?;
+        self.add_part(before, frames, run, fallback, predicted(clip.vae()).max(clip.plans().peak()));
         Ok(())
     }
 
     /// Encodes `frames`, the next part of `clip`. Returns the encoder's output `[c, h, w]`.
-    pub(super) async fn encode_part(&mut self, clip: &mut Clip<'_>, frames: &Images) -> Result<HostTensor> {
+    pub(super) async fn encode_part(&mut self, clip: &mut ClipEncoder<'_>, frames: &Images) -> Result<HostTensor> {
         let (before, mut show) = (self.before(), self.progress());
         let mut control = self.control(&mut show);
-        let (moments, run) = clip.encode(frames, &mut control).await?;
-        self.add_part(before, frames.count(), run, clip);
+        let Encoded { moments, run, fallback } = clip.encode(frames, &mut control).await?;
+        let peak = predicted(clip.vae()).max(clip.plans().peak());
+        self.add_part(before, frames.count(), run, fallback, peak);
         Ok(moments)
     }
 
@@ -166,10 +167,16 @@ impl<'a> Session<'a> {
         Control { progress: Some(show), cancel: Some(self.interrupt.cancel()), ..Control::default() }
     }
 
-    fn add_part(&mut self, before: Before, frames: u32, times: RunReport, clip: &Clip<'_>) {
+    fn add_part(
+        &mut self,
+        before: Before,
+        frames: u32,
+        times: RunReport,
+        fallback: Option<Fallback>,
+        predicted: Bytes,
+    ) {
         let part = self.runs.last().map_or(0, |run| run.image + 1);
-        let predicted = predicted(clip.vae()).max(clip.plans().peak());
-        self.add(before, (part, Some(frames)), times, clip.fallback().cloned(), predicted);
+        self.add(before, (part, Some(frames)), times, fallback, predicted);
     }
 
     fn add(

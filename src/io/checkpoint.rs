@@ -19,7 +19,7 @@ use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, Family, OwnLatents};
+use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, OwnLatents};
 use crate::ordered::Ordered as _;
 
 /// The weights and config of one VAE, in one file or several. Tensors have the names of diffusers,
@@ -114,27 +114,18 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Input`] that lists the candidates if the scale of the latents is unknown.
     pub fn scaled_config(&self) -> Result<&AutoencoderConfig> {
-        match &self.scale {
-            LatentScale::Known { .. } => Ok(&self.config),
-            LatentScale::Unknown { candidates } => Err(Error::input(
-                format!("family of {}", self.name),
-                if candidates.is_empty() {
-                    "a family or a config.json (no published model has these shapes)".to_owned()
-                } else {
-                    format!("one of {} (all have these shapes, but other latents)", candidates.join(", "))
-                },
-                "none given and no config.json",
-            )),
-        }
+        self.scale.check(&self.name).map(|()| &self.config)
     }
 
-    /// Checks that the scale of the latents is known: of the VAE's own latents (`unscaled`), or of
-    /// the diffusion model's latents.
+    /// Checks that latents in `space` have a known meaning for this model.
     ///
     /// # Errors
     /// [`Error::Input`] that lists the families that it may be.
-    pub fn check_meaning(&self, unscaled: bool) -> Result<()> {
-        if unscaled { self.config.check_own_latents() } else { self.scaled_config().map(drop) }
+    pub fn check_space(&self, space: LatentSpace) -> Result<()> {
+        match space {
+            LatentSpace::Model => self.scale.check(&self.name),
+            LatentSpace::Vae => self.config.check_own_latents(),
+        }
     }
 
     /// Returns the scale of the latents: known with its source, or unknown with the candidates.

@@ -6,6 +6,7 @@ use super::array_file::ArrayFile;
 use super::safetensors::write_with_metadata;
 use super::source::ByteSource;
 use crate::error::Result;
+use crate::model::config::LatentSpace;
 use crate::ordered::Ordered as _;
 use crate::tensor::HostTensor;
 
@@ -37,8 +38,8 @@ const UNSCALED: &str = "unscaled";
 pub struct StoredLatents {
     /// The values.
     pub tensor: HostTensor,
-    /// True if they are the VAE's own, already divided by the model's scaling factor.
-    pub unscaled: bool,
+    /// Their space.
+    pub space: LatentSpace,
 }
 
 /// Reads the array of a .npy file, or the tensor `name` of a .safetensors or .latent file. Without
@@ -52,14 +53,14 @@ pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result
     let (file, scale) = find_latents(source, name).await?;
     let mut tensor = file.read(source).await?;
     scale.apply(&mut tensor.data);
-    Ok(StoredLatents { tensor, unscaled: scale.unscaled })
+    Ok(StoredLatents { tensor, space: scale.space })
 }
 
 /// The scale of the values in a file of latents.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredScale {
-    /// True if the values are the VAE's own.
-    pub(super) unscaled: bool,
+    /// The space of the values.
+    pub(super) space: LatentSpace,
     /// True if the file is from `ComfyUI`'s first weeks.
     first_comfy: bool,
 }
@@ -77,12 +78,13 @@ impl StoredScale {
 pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<(ArrayFile, StoredScale)> {
     let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
     let scale = match &file {
-        ArrayFile::Npy(_) => StoredScale { unscaled: false, first_comfy: false },
+        ArrayFile::Npy(_) => StoredScale { space: LatentSpace::Model, first_comfy: false },
         ArrayFile::Safetensors { header, name } => {
             let is_flux2 = matches!(header.tensors[name].shape[..], [_, COMFY_FLUX2_CHANNELS, _, _]);
             let is_comfy = name == COMFY_TENSOR && !is_flux2;
+            let unscaled = is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
             StoredScale {
-                unscaled: is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true"),
+                space: LatentSpace::from_unscaled(unscaled),
                 first_comfy: is_comfy && !header.tensors.contains_key(COMFY_VERSION),
             }
         }
@@ -90,18 +92,18 @@ pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) ->
     Ok((file, scale))
 }
 
-/// Makes a .safetensors file of `latents`. [`read_latents`] reads them back, including `unscaled`.
+/// Makes a .safetensors file of `latents`. [`read_latents`] reads them back, including their space.
 /// `facts` are stored as metadata, for people.
 ///
 /// # Errors
 /// [`Error::Input`](crate::Error::Input) if the number of values does not match the shape.
 pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
-    write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata(latents.unscaled, facts))
+    write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata(latents.space, facts))
 }
 
 /// Makes the metadata of such a file: `unscaled` and `facts`.
-pub(super) fn metadata(unscaled: bool, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
+pub(super) fn metadata(space: LatentSpace, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
     let mut metadata = facts.iter().cloned().into_map();
-    metadata.insert(UNSCALED, unscaled.to_string());
+    metadata.insert(UNSCALED, space.is_unscaled().to_string());
     metadata
 }

@@ -13,7 +13,7 @@ mod shapes;
 
 pub use self::families::{FAMILIES, Family};
 pub use self::json::is_supported_class;
-pub use self::latents::{OwnLatents, Packing};
+pub use self::latents::{LatentSpace, OwnLatents, Packing};
 pub(crate) use self::network::Halves;
 pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
 pub use self::shapes::Derived;
@@ -112,53 +112,51 @@ impl AutoencoderConfig {
         1 << self.network.levels().saturating_sub(1).min(31)
     }
 
-    /// Returns the number of image pixels along one side of a latent pixel, of the diffusion
-    /// model's latents or of the VAE's own (`unscaled`).
-    pub fn latent_factor(&self, unscaled: bool) -> u32 {
-        self.spatial_factor().saturating_mul(self.patch_side(unscaled))
+    /// Returns the number of image pixels along one side of a latent pixel in `space`.
+    pub fn latent_factor(&self, space: LatentSpace) -> u32 {
+        self.spatial_factor().saturating_mul(self.patch_side(space))
     }
 
     /// Returns the number of channels of the diffusion model's latents: the VAE's own, times the
     /// pixels of a patch.
     pub fn model_channels(&self) -> u32 {
-        self.channels(false)
+        self.channels(LatentSpace::Model)
     }
 
-    /// Returns the number of channels of the diffusion model's latents, or of the VAE's own
-    /// (`unscaled`).
-    pub fn channels(&self, unscaled: bool) -> u32 {
-        self.latent_channels.saturating_mul(self.patch_side(unscaled).saturating_pow(2))
+    /// Returns the number of channels of latents in `space`.
+    pub fn channels(&self, space: LatentSpace) -> u32 {
+        self.latent_channels.saturating_mul(self.patch_side(space).saturating_pow(2))
     }
 
-    /// Returns the size in pixels of the image that latents of this size decode to. `unscaled`
-    /// means the VAE's own latents.
-    pub fn image_size(&self, latents: Size, unscaled: bool) -> Size {
-        let factor = self.latent_factor(unscaled);
+    /// Returns the size in pixels of the image that latents of this size of `space`
+    /// decode to.
+    pub fn image_size(&self, latents: Size, space: LatentSpace) -> Size {
+        let factor = self.latent_factor(space);
         let pixels = |extent: u32| extent.saturating_mul(factor);
         Size { width: pixels(latents.width), height: pixels(latents.height) }
     }
 
-    /// Returns the size of the latents that an image of `image` pixels encodes to. `unscaled` means
-    /// the VAE's own latents. A side is 0 if the image is too small. The diffusion model's latents
+    /// Returns the size of the latents that an image of `image` pixels encodes to, in `space`.
+    /// A side is 0 if the image is too small. The diffusion model's latents
     /// leave out own latents that do not fill a patch.
-    pub fn latent_size(&self, image: Size, unscaled: bool) -> Size {
+    pub fn latent_size(&self, image: Size, space: LatentSpace) -> Size {
         let factor = self.spatial_factor();
         let own = |extent: u32| if self.network.rounds_up() { extent.div_ceil(factor) } else { extent / factor };
-        let (held, step) = (self.patch_side(unscaled).max(1), self.latent_step(unscaled).max(1));
+        let (held, step) = (self.patch_side(space).max(1), self.latent_step(space).max(1));
         let side = |extent: u32| own(extent) / held / step * step;
         Size { width: side(image.width), height: side(image.height) }
     }
 
-    /// Returns the number that the sides of these latents are multiples of: 2 if patches lie
+    /// Returns the number that the sides of latents in `space` are multiples of: 2 if patches lie
     /// unpacked, else 1.
-    pub fn latent_step(&self, unscaled: bool) -> u32 {
-        if unscaled { 1 } else { self.patch / self.patch_side(false).max(1) }
+    pub fn latent_step(&self, space: LatentSpace) -> u32 {
+        if space == LatentSpace::Vae { 1 } else { self.patch / self.patch_side(LatentSpace::Model).max(1) }
     }
 
     /// Returns the number of pixels that image sides are multiples of, if images encode to these
     /// latents without loss or are decoded from them.
-    pub fn image_step(&self, unscaled: bool) -> u32 {
-        self.latent_factor(unscaled).saturating_mul(self.latent_step(unscaled))
+    pub fn image_step(&self, space: LatentSpace) -> u32 {
+        self.latent_factor(space).saturating_mul(self.latent_step(space))
     }
 
     /// Returns the number of factors, summands and statistics: one for each channel of each place
@@ -221,8 +219,8 @@ impl AutoencoderConfig {
     }
 
     /// Returns the side of the square of pixels that one latent pixel holds in its channels.
-    fn patch_side(&self, unscaled: bool) -> u32 {
-        if unscaled { 1 } else { self.packing.held(self.patch) }
+    fn patch_side(&self, space: LatentSpace) -> u32 {
+        if space == LatentSpace::Vae { 1 } else { self.packing.held(self.patch) }
     }
 
     /// Returns the first field in which the networks (not the scales) of `self` and `other` differ.

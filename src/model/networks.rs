@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocks::Part;
-use super::config::{AutoencoderConfig, Network};
+use super::config::{AutoencoderConfig, LatentSpace, Network};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
 use super::{kl, seedvr, tiny, wan};
@@ -12,13 +12,13 @@ use crate::tensor::Size;
 /// Builds the decoder's graph for one frame of latents of `latent_size`. Its output is an image
 /// `[h, w, out_channels]`, from -1 to 1 and beyond.
 ///
-/// With `unscaled`, the input is the VAE's own latents, see [`AutoencoderConfig::own_latents`].
+/// In the VAE's own space, the input is its latents, see [`AutoencoderConfig::own_latents`].
 /// Otherwise it is the diffusion model's latents. Their scale is undone first
 /// ([`AutoencoderConfig::latent_scale`]), then patches are laid out.
 ///
 /// The config must be valid.
-pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Graph {
-    part_of_decoder(config, Part::Image, latent_size, unscaled)
+pub fn decoder(config: &AutoencoderConfig, latent_size: Size, space: LatentSpace) -> Graph {
+    part_of_decoder(config, Part::Image, latent_size, space)
 }
 
 /// Builds the decoder's graph for a part of a clip: one frame of latents to [`frames`] frames of
@@ -26,11 +26,11 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) ->
 ///
 /// The config must be valid. Parts other than a single image need a video network, see
 /// [`AutoencoderConfig::has_time`].
-pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size, unscaled: bool) -> Graph {
-    let held = if unscaled { 1 } else { config.packing.held(config.patch) };
+pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size, space: LatentSpace) -> Graph {
+    let held = if space == LatentSpace::Vae { 1 } else { config.packing.held(config.patch) };
     let channels = config.latent_channels;
     let shape = Shape::image(latent_size.height * held, latent_size.width * held, channels);
-    let transform = if unscaled {
+    let transform = if space == LatentSpace::Vae {
         let (factor, offset) = config.own_latents.scale();
         Transform::uniform(channels, factor, offset)
     } else {
@@ -87,7 +87,7 @@ pub fn decoder_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>>
 
 /// Lists the tensors that a file needs to decode a part of a clip.
 pub fn tensors_of_decoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<String, Vec<u64>> {
-    file_tensors(&part_of_decoder(config, part, Size { width: 1, height: 1 }, true))
+    file_tensors(&part_of_decoder(config, part, Size { width: 1, height: 1 }, LatentSpace::Vae))
 }
 
 /// Lists the tensors that a file needs to encode images of any size: name in diffusers' spelling ->

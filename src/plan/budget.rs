@@ -380,7 +380,7 @@ const STEPS_PER_TASK: usize = 6;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::config::Family;
+    use crate::model::config::{Family, LatentSpace};
     use crate::model::networks::decoder;
     use crate::plan::{Output, fuse};
     use crate::tensor::{Size, Storage};
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_search_ends_when_it_has_done_what_it_may() {
         let config = Family::find("sd15").expect("a published one").config();
-        let graph = decoder(&config, Size { width: 32, height: 32 }, false);
+        let graph = decoder(&config, Size { width: 32, height: 32 }, LatentSpace::Vae);
         let (fused, limits) = (fuse::fuse(&graph, 1.0), DeviceLimits::webgpu_default());
         let options = PlanOptions { weights: Weights::Host, ..PlanOptions::new(Storage::F32, Output::Rgba8) };
         let whole = Plan::of(&fused, &limits, &options).expect("without a budget");

@@ -29,6 +29,7 @@ pub mod fused;
 pub mod half;
 pub mod liveness;
 mod lower;
+pub mod manifest;
 pub mod memory;
 pub mod node;
 pub mod nodes;

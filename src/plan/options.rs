@@ -11,7 +11,7 @@ use crate::plan::parts::Home;
 use crate::tensor::{Bytes, Storage};
 
 /// Form of the result that the host wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Output {
     /// RGBA8, clamped: a picture.

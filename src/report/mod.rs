@@ -8,6 +8,7 @@ mod read;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use crate::direction::Direction as Operation;
 use crate::limits::DeviceLimits;
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -83,29 +84,6 @@ impl Adapter {
             "1ae0" => "Google",
             "10005" => "Mesa",
             _ => "unknown vendor",
-        }
-    }
-}
-
-/// Direction through the VAE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Operation {
-    /// Latents to pixels.
-    Decode,
-    /// Pixels to latents.
-    Encode,
-}
-
-impl Operation {
-    /// Both directions.
-    pub const ALL: [Self; 2] = [Self::Decode, Self::Encode];
-
-    /// Returns the name of one run in this direction.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Decode => "decode",
-            Self::Encode => "encode",
         }
     }
 }

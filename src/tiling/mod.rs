@@ -16,6 +16,8 @@ pub use self::blender::{Band, Blender};
 pub use self::grid::{Grid, Tile};
 pub use self::planes::Planes;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::model::config::AutoencoderConfig;
 use crate::tensor::Size;
@@ -27,7 +29,8 @@ const MAX_TILE: u32 = 1 << 16;
 const SEEDVR2_TILE_PIXELS: u32 = 1024;
 
 /// The way that an image is divided: decoded whole, in tiles, or by an estimate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tiling {
     /// The whole image at once: the model's own result.
     #[default]
@@ -72,7 +75,8 @@ impl Tiling {
 }
 
 /// The rule by which overlapping pixels of tiles are blended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum BlendRule {
     /// The rule of diffusers' `AutoencoderKL.tiled_decode`: linear weights, in place, first with
     /// the tile above and then with the tile to the left.
@@ -83,11 +87,28 @@ pub enum BlendRule {
 }
 
 /// Square tiles of one size, and the rule that blends them. Lengths are in latents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedBlend")]
 pub struct Blend {
     rule: BlendRule,
     tile: u32,
     overlap: u32,
+}
+
+/// A [`Blend`] as it is read, before [`Blend::new`] has checked its lengths.
+#[derive(Deserialize)]
+struct UncheckedBlend {
+    rule: BlendRule,
+    tile: u32,
+    overlap: u32,
+}
+
+impl TryFrom<UncheckedBlend> for Blend {
+    type Error = Error;
+
+    fn try_from(UncheckedBlend { rule, tile, overlap }: UncheckedBlend) -> Result<Self> {
+        Self::new(rule, tile, overlap)
+    }
 }
 
 impl Blend {

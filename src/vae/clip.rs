@@ -1,96 +1,284 @@
 //! Clips: video that is decoded or encoded part by part. Each frame depends only on itself and
 //! earlier frames, so a clip of any length takes the memory of one part.
+//!
+//! In tiles, each tile is a clip of its own. All tiles decode one part before any of them decodes
+//! the next, so that frames are blended as they come.
 
-use super::clip_parts::ClipState;
-use super::clip_plans::ClipPlans;
-use super::latents::check_size;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use web_time::Instant;
+
 use super::options::{DecodeOptions, EncodeOptions};
-use super::tiled_clip::TiledClip;
-use super::{Fallback, Images, Latents, Pixels, Ready, Vae};
+use super::plans::{Plans, TilesOfSize};
+use super::request::Request;
+use super::run::{Inputs, Ran};
+use super::tiled::{Mosaic, in_image, latents_of, shown, together};
+use super::{Encoded, Fallback, Images, Latents, Pixels, Vae};
 use crate::error::{Error, Result};
-use crate::gpu::{Control, RunReport};
-use crate::tensor::{HostTensor, Size};
+use crate::gpu::{Control, Input, RunReport, States};
+use crate::model::config::LatentSpace;
+use crate::plan::Plan;
+use crate::tensor::Size;
 
-/// A clip that is being decoded or encoded. An error in the middle ends it: begin another clip
-/// then.
+/// A clip that is being decoded. An error in the middle ends it: begin another clip then.
 #[derive(Debug)]
-pub struct Clip<'a> {
+pub struct ClipDecoder<'a> {
     vae: &'a mut Vae,
-    work: Work,
+    state: ClipState,
 }
 
-/// The state of the clip: whole, or in tiles.
+/// A clip that is being encoded. An error in the middle ends it: begin another clip then.
 #[derive(Debug)]
-enum Work {
-    Whole(ClipState),
-    Tiles(TiledClip),
+pub struct ClipEncoder<'a> {
+    vae: &'a mut Vae,
+    state: ClipState,
+}
+
+/// The position in a clip, and the states that its parts have left. It is for callers who cannot
+/// borrow the VAE until the clip ends. Others use [`ClipDecoder`] and [`ClipEncoder`].
+#[derive(Debug)]
+pub(crate) struct ClipState {
+    plans: Plans,
+    request: Request,
+    /// Each tile, in the grid's order; one if there are none.
+    tiles: Vec<TileState>,
+    /// The facts for blending; `None` if there are no tiles.
+    mosaic: Option<Mosaic>,
+}
+
+/// The position in one tile of a clip, and the states that its parts have left.
+#[derive(Debug)]
+struct TileState {
+    plans: Arc<TilesOfSize>,
+    /// The states; `None` while a part runs, and after a part that failed.
+    states: Option<States>,
+    parts: u64,
 }
 
 impl Vae {
-    /// Begins to decode a clip of latents of `latent_size`. Allocates the states that its first
-    /// part leaves for the next. With `unscaled`, the latents are the VAE's own.
+    /// Begins to decode a clip of latents of `latent_size`, in `space`. Allocates the states that
+    /// its first part leaves for the next.
     ///
     /// # Errors
-    /// See [`super::plan_clip_decode`]; [`Error::Input`] if the VAE was not loaded to decode clips
+    /// See [`super::plan`]; [`Error::Input`] if the VAE was not loaded to decode clips
     /// ([`super::LoadOptions::clips`]); [`Error::Device`], [`Error::HostMemory`].
     pub async fn decode_clip(
         &mut self,
         latent_size: Size,
-        unscaled: bool,
+        space: LatentSpace,
         options: &DecodeOptions,
-    ) -> Result<Clip<'_>> {
-        check_size("size", latent_size)?;
-        let work = match options.tiling.grid(latent_size) {
-            Some(grid) => Work::Tiles(self.begin_tiles(grid, unscaled, options).await?),
-            None => Work::Whole(self.begin_decode(latent_size, unscaled, options).await?),
-        };
-        Ok(Clip { vae: self, work })
+    ) -> Result<ClipDecoder<'_>> {
+        let state = self.begin_clip(&options.request(latent_size, space).of_clip()).await?;
+        Ok(ClipDecoder { vae: self, state })
     }
 
     /// Begins to encode a clip of frames of `image_size` pixels. Allocates the states that its
     /// first part leaves for the next.
     ///
     /// # Errors
-    /// See [`super::plan_clip_encode`]; [`Error::Input`] if the VAE was not loaded to encode clips
+    /// See [`super::plan`]; [`Error::Input`] if the VAE was not loaded to encode clips
     /// ([`super::LoadOptions::clips`]); [`Error::Device`], [`Error::HostMemory`].
-    pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<Clip<'_>> {
-        let work = Work::Whole(self.begin_encode(image_size, options).await?);
-        Ok(Clip { vae: self, work })
+    pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<ClipEncoder<'_>> {
+        let state = self.begin_clip(&options.request(image_size).of_clip()).await?;
+        Ok(ClipEncoder { vae: self, state })
+    }
+
+    /// Begins the clip of `request`, and allocates the states that its first part leaves.
+    ///
+    /// # Errors
+    /// See [`Self::decode_clip`].
+    pub(crate) async fn begin_clip(&mut self, request: &Request) -> Result<ClipState> {
+        self.check_loaded(request)?;
+        let plans = self.planner.plan(request)?;
+        // The plan that is ready now is of no use to a clip, and would add to its peak.
+        self.ready = None;
+        let mosaic = Mosaic::new(self.config(), request);
+        let sizes = match &mosaic {
+            Some(mosaic) => mosaic.grid().tiles().map(|tile| tile.size()).collect(),
+            None => vec![request.size],
+        };
+        let mut tiles = Vec::new();
+        for size in sizes {
+            let plans = Arc::clone(plans.of_size(size));
+            let states = States::new(&self.gpu, &plans.part(0).states).await?;
+            tiles.push(TileState { plans, states: Some(states), parts: 0 });
+        }
+        Ok(ClipState { plans, request: *request, tiles, mosaic })
+    }
+
+    /// Decodes the next part of `clip`. See [`ClipDecoder::decode`].
+    ///
+    /// # Errors
+    /// See [`ClipDecoder::decode`].
+    pub(crate) async fn decode_part(
+        &mut self,
+        clip: &mut ClipState,
+        latents: &Latents,
+        index: u32,
+        control: &mut Control<'_>,
+        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+    ) -> Result<(RunReport, Option<Fallback>)> {
+        clip.check_latents(latents)?;
+        latents.check(self.config(), index)?;
+        let Some(mosaic) = &clip.mosaic else {
+            let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
+            let ran = self.run_part(&mut clip.tiles[0], &inputs, control).await?;
+            ran.frames.into_iter().try_for_each(sink)?;
+            return Ok((ran.report, ran.fallback));
+        };
+        let start = Instant::now();
+        let parts: Vec<u64> = clip.tiles.iter().map(|tile| tile.parts).collect();
+        let decoded = self.decode_tiles_of_part(&mut clip.tiles, mosaic, latents, index, control).await;
+        let (frames, runs, fallback) = decoded.inspect_err(|_| {
+            // Some tiles are a part ahead of the others, so the clip cannot be continued.
+            if clip.tiles.iter().zip(parts).any(|(tile, parts)| tile.parts != parts) {
+                clip.tiles.iter_mut().for_each(|tile| tile.states = None);
+            }
+        })?;
+        frames.into_iter().try_for_each(sink)?;
+        Ok((together(runs, start.elapsed().as_secs_f64()), fallback))
+    }
+
+    /// Decodes the next part of each of `tiles`. Returns the blended frames, and the times of each
+    /// tile.
+    async fn decode_tiles_of_part(
+        &mut self,
+        tiles: &mut [TileState],
+        mosaic: &Mosaic,
+        latents: &Latents,
+        index: u32,
+        control: &mut Control<'_>,
+    ) -> Result<(Vec<Pixels>, Vec<RunReport>, Option<Fallback>)> {
+        let total = tiles.iter().map(|tile| tile.next().macs()).sum();
+        let (mut blending, mut runs, mut fallback, mut reached) = (Vec::new(), Vec::new(), None, 0);
+        let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
+        for (tile, state) in mosaic.grid().tiles().zip(tiles) {
+            let part = latents_of(&tile, latents, index)?;
+            let done = reached + state.next().macs();
+            let mut show = shown(control, &mut reached, total);
+            let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
+            let ran = self.run_part(state, &|plan| part.input(0, &plan.inputs), &mut tile_control).await;
+            drop(show);
+            let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor()))?;
+            blending.resize_with(ran.frames.len(), || mosaic.frame());
+            for (blended, pixels) in blending.iter_mut().zip(ran.frames) {
+                blended.add(&tile, pixels);
+            }
+            runs.push(ran.report);
+            fallback = fallback.or(ran.fallback);
+            reached = done;
+        }
+        Ok((blending.into_iter().map(|frame| frame.into_pixels()).collect(), runs, fallback))
+    }
+
+    /// Encodes the next part of `clip`. See [`ClipEncoder::encode`].
+    ///
+    /// # Errors
+    /// See [`ClipEncoder::encode`].
+    pub(crate) async fn encode_part(
+        &mut self,
+        clip: &mut ClipState,
+        frames: &Images,
+        control: &mut Control<'_>,
+    ) -> Result<Encoded> {
+        let tile = &mut clip.tiles[0];
+        let planes = tile.next().input();
+        let (count, size) = (frames.count(), frames.size());
+        if (count, size) != (planes.frames, planes.size) {
+            return Err(Error::input(
+                "frames of the clip",
+                format!("{} of {}", planes.frames, planes.size),
+                format!("{count} of {size}"),
+            ));
+        }
+        let all = frames.all(planes.channels)?;
+        let ran = self.run_part(tile, &|_| Ok(Input::Host(vec![Cow::Borrowed(all)])), control).await?;
+        Ok(ran.into_encoded())
+    }
+
+    /// Runs the next part of a clip, or of one tile of it, and returns its frames.
+    async fn run_part(
+        &mut self,
+        tile: &mut TileState,
+        inputs: &Inputs<'_, '_>,
+        control: &mut Control<'_>,
+    ) -> Result<Ran> {
+        let Some(mut states) = tile.states.take() else {
+            return Err(Error::input(
+                "clip",
+                "a clip that no error has ended: begin another one",
+                format!("one that ended after {} parts", tile.parts),
+            ));
+        };
+        let wanted = &tile.next().states;
+        if !states.hold(wanted) {
+            // Later parts keep more states than the first part, whose plan does not count them. So
+            // that plan is freed before they are allocated.
+            self.ready = None;
+            states.add(&self.gpu, wanted).await?;
+        }
+        let ran = self.run_whole(&tile.plans.job(tile.parts), inputs, &mut states, control).await?;
+        tile.states = Some(states);
+        tile.parts += 1;
+        Ok(ran)
     }
 }
 
-impl Clip<'_> {
+impl ClipState {
     /// Returns the clip's plans.
-    pub fn plans(&self) -> &ClipPlans {
-        match &self.work {
-            Work::Whole(clip) => clip.plans(),
-            Work::Tiles(clip) => clip.plans(),
-        }
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.plans
     }
 
-    /// Returns the VAE that decodes or encodes the clip.
+    /// Returns the frames of the next part; see [`ClipEncoder::wants`].
+    pub(crate) fn wants(&self) -> u32 {
+        self.tiles[0].next().input().frames
+    }
+
+    /// Checks that `latents` have the size, the channels and the space that the clip began with.
+    fn check_latents(&self, latents: &Latents) -> Result<()> {
+        let (size, space) = (self.request.size, self.request.latents);
+        let channels = self.tiles[0].next().input().channels;
+        if (latents.channels(), latents.size()) != (channels, size) {
+            return Err(Error::input(
+                "latents of the clip",
+                format!("{channels} channels of {size}"),
+                format!("{} of {}", latents.channels(), latents.size()),
+            ));
+        }
+        if latents.space() == space {
+            return Ok(());
+        }
+        let name = |space| match space {
+            LatentSpace::Model => "latents in the diffusion model's scale",
+            LatentSpace::Vae => "the VAE's own latents",
+        };
+        Err(Error::input("latents of the clip", format!("{}, as the clip began", name(space)), name(latents.space())))
+    }
+}
+
+impl TileState {
+    /// Returns the plan of the next part.
+    fn next(&self) -> &Plan {
+        self.plans.part(self.parts)
+    }
+}
+
+impl ClipDecoder<'_> {
+    /// Returns the clip's plans.
+    pub fn plans(&self) -> &Plans {
+        self.state.plans()
+    }
+
+    /// Returns the VAE that decodes the clip.
     pub fn vae(&self) -> &Vae {
         self.vae
     }
 
-    /// Returns the smaller plan that the last part used, if the device had too little memory for
-    /// the first.
-    pub fn fallback(&self) -> Option<&Fallback> {
-        self.vae.ready.as_ref()?.fallback.as_ref()
-    }
-
-    /// Returns the number of input frames that the next part takes. For a decode it is always one
-    /// frame of latents. For an encode it is one image at first, and then as many as one frame of
-    /// latents stands for.
-    pub fn wants(&self) -> u32 {
-        match &self.work {
-            Work::Whole(clip) => clip.wants(),
-            Work::Tiles(_) => 1,
-        }
-    }
-
     /// Decodes frame `index` of `latents`, `[n, c, h, w]`, as the clip's next frame of latents.
-    /// Hands the resulting frames to `sink`, in order.
+    /// Hands the resulting frames to `sink`, in order. Returns the times, and the smaller plan that
+    /// was used, if the device had too little memory for the first.
     ///
     /// # Errors
     /// [`Error::Input`] if the latents do not fit the clip, or an error has ended it;
@@ -102,34 +290,56 @@ impl Clip<'_> {
         index: u32,
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
-    ) -> Result<RunReport> {
-        match &mut self.work {
-            Work::Whole(clip) => self.vae.decode_part(clip, latents, index, control, sink).await,
-            Work::Tiles(clip) => self.vae.decode_part_of_tiles(clip, latents, index, control, sink).await,
-        }
+    ) -> Result<(RunReport, Option<Fallback>)> {
+        self.vae.decode_part(&mut self.state, latents, index, control, sink).await
+    }
+}
+
+impl ClipEncoder<'_> {
+    /// Returns the clip's plans.
+    pub fn plans(&self) -> &Plans {
+        self.state.plans()
+    }
+
+    /// Returns the VAE that encodes the clip.
+    pub fn vae(&self) -> &Vae {
+        self.vae
+    }
+
+    /// Returns the number of frames that the next part takes: one image at first, and then as many
+    /// as one frame of latents stands for.
+    pub fn wants(&self) -> u32 {
+        self.state.wants()
     }
 
     /// Encodes the clip's next [`Self::wants`] frames, `[frames, 3, h, w]` in -1..1. Returns the
-    /// moments of one frame of the VAE's own latents, `[c, h, w]`: see [`super::Encoded::moments`].
+    /// moments of one frame of the VAE's own latents.
     ///
     /// # Errors
     /// [`Error::Input`] if the frames do not fit the clip, or an error has ended it;
     /// [`Error::Cancelled`], [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`].
-    pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<(HostTensor, RunReport)> {
-        match &mut self.work {
-            Work::Whole(clip) => self.vae.encode_part(clip, frames, control).await,
-            Work::Tiles(_) => {
-                Err(Error::input("frames", "a clip that is being encoded", "a clip that is being decoded in tiles"))
-            }
-        }
+    pub async fn encode(&mut self, frames: &Images, control: &mut Control<'_>) -> Result<Encoded> {
+        self.vae.encode_part(&mut self.state, frames, control).await
     }
 }
 
-impl Drop for Clip<'_> {
+impl Drop for ClipDecoder<'_> {
     fn drop(&mut self) {
-        // A part whose future was dropped has left its states there.
-        if let Some(Ready { prepared, .. }) = &mut self.vae.ready {
-            drop(prepared.take_states());
+        self.vae.drop_states();
+    }
+}
+
+impl Drop for ClipEncoder<'_> {
+    fn drop(&mut self) {
+        self.vae.drop_states();
+    }
+}
+
+impl Vae {
+    /// Frees the states that a part whose future was dropped has left in its plan.
+    fn drop_states(&mut self) {
+        if let Some(ready) = &mut self.ready {
+            drop(ready.prepared.take_states());
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Encodes an image to the moments of its latents.
 
-use super::job::Job;
 use super::options::EncodeOptions;
-use super::{Fallback, Images, RowPixels, Rows, Vae};
+use super::request::Job;
+use super::run::Ran;
+use super::{Fallback, Images, Pixels, Vae};
 use crate::error::Result;
-use crate::gpu::{Control, RunReport};
-use crate::plan::Plan;
-use crate::tensor::{HostTensor, Size};
+use crate::gpu::{Control, RunReport, States};
+use crate::plan::{Plan, Planes};
+use crate::tensor::HostTensor;
 
 /// An encoded image and the times of its encode.
 #[derive(Debug, Clone)]
@@ -22,30 +23,6 @@ pub struct Encoded {
 }
 
 impl Vae {
-    /// Plans an encode of an image of `image_size` pixels on this device. Takes no GPU memory.
-    ///
-    /// # Errors
-    /// See [`super::plan_encode`].
-    pub fn plan_encode(&self, image_size: Size, options: &EncodeOptions) -> Result<Plan> {
-        self.planner.plan_encode(image_size, options)
-    }
-
-    /// Allocates buffers and compiles kernels for images of `image_size` pixels, unless that plan
-    /// is ready. Encoding does this itself.
-    ///
-    /// # Errors
-    /// See [`Vae::prepare`].
-    pub async fn prepare_encode(&mut self, image_size: Size, options: &EncodeOptions) -> Result<&Plan> {
-        self.prepare_job(Job::Encode { image_size, options: *options }).await
-    }
-
-    /// Frees the prepared plan, unless it was for images of `image_size` pixels and these options.
-    /// Preparing does this itself.
-    pub fn free_unless_encoding(&mut self, image_size: Size, options: &EncodeOptions) {
-        let kept = Job::Encode { image_size, options: *options };
-        self.ready.take_if(|ready| ready.job != kept);
-    }
-
     /// Encodes image `index` of `images`, `[n, c, h, w]` in -1..1. Rows and columns that do not
     /// fill a latent are dropped, or padded with zeros, as the network does.
     ///
@@ -61,20 +38,20 @@ impl Vae {
         control: &mut Control<'_>,
     ) -> Result<Encoded> {
         let input = images.input(index, self.config().in_channels)?;
-        let result = self.prepare_encode(images.size(), options).await?.result;
-        let (width, height, channels) =
-            (result.size.width as usize, result.size.height as usize, result.channels as usize);
-        let mut data = vec![0.0; channels * height * width];
-        let mut place = |rows: Rows<'_>| {
-            let RowPixels::Raw(part) = rows.pixels else { unreachable!("an encode is planned for floats") };
-            let count = rows.rows.len() * width;
-            for (channel, plane) in part.chunks_exact(count).enumerate() {
-                let start = (channel * height + rows.rows.start as usize) * width;
-                data[start..start + count].copy_from_slice(plane);
-            }
-            Ok(())
-        };
-        let (run, fallback) = self.run_ready(&input, control, &mut place).await?;
-        Ok(Encoded { moments: HostTensor { shape: vec![channels, height, width], data }, run, fallback })
+        let request = options.request(images.size());
+        self.planner.check(&request)?;
+        let inputs = |_: &Plan| Ok(input.clone());
+        let ran = self.run_whole(&Job::of_image(request), &inputs, &mut States::default(), control).await?;
+        Ok(ran.into_encoded())
+    }
+}
+
+impl Ran {
+    /// Returns the result of an encode.
+    pub(super) fn into_encoded(self) -> Encoded {
+        let Planes { size, channels, .. } = self.result;
+        let shape = [channels, size.height, size.width].map(|extent| extent as usize).to_vec();
+        let data = self.frames.into_iter().flat_map(Pixels::into_floats).collect();
+        Encoded { moments: HostTensor { shape, data }, run: self.report, fallback: self.fallback }
     }
 }

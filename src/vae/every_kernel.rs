@@ -9,7 +9,7 @@ use crate::kernels::choice::{Choice, MatmulTile};
 use crate::kernels::{Variant, matmul, matmul_matrix};
 use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::blocks::Part;
-use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, Network};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, LatentSpace, Network};
 use crate::model::graph::Graph;
 use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder};
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
@@ -104,10 +104,10 @@ fn variants_with(
 
 /// Returns the graphs to plan for `output`: images, and parts of clips.
 fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Graph> {
-    let image = config.image_size(latents, true);
+    let image = config.image_size(latents, LatentSpace::Vae);
     let parts: &[Part] = if config.has_time() && !output.stays() { &[Part::First, Part::Next] } else { &[] };
-    let mut graphs = vec![decoder(config, latents, false), decoder(config, latents, true)];
-    graphs.extend(parts.iter().map(|part| part_of_decoder(config, *part, latents, true)));
+    let mut graphs = vec![decoder(config, latents, LatentSpace::Model), decoder(config, latents, LatentSpace::Vae)];
+    graphs.extend(parts.iter().map(|part| part_of_decoder(config, *part, latents, LatentSpace::Vae)));
     if output == Output::Raw {
         graphs.push(encoder(config, image));
         graphs.extend(parts.iter().map(|part| part_of_encoder(config, *part, image)));

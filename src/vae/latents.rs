@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::gpu::ForeignBuffer;
 use crate::gpu::Input;
 use crate::io::StoredLatents;
-use crate::model::config::{AutoencoderConfig, FAMILIES};
+use crate::model::config::{AutoencoderConfig, FAMILIES, LatentSpace};
 use crate::plan::Planes;
 use crate::tensor::{HostTensor, MAX_PIXELS, Size};
 
@@ -18,7 +18,7 @@ pub struct Latents {
     channels: u32,
     size: Size,
     content: Content,
-    unscaled: bool,
+    space: LatentSpace,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -72,29 +72,32 @@ impl Latents {
         if let Some(index) = tensor.data.iter().position(|value| !value.is_finite()) {
             return Err(Error::input("latents", "finite values", format!("{} at element {index}", tensor.data[index])));
         }
-        Ok(Self { count, channels, size, content: Content::Host(tensor.data), unscaled: false })
+        Ok(Self { count, channels, size, content: Content::Host(tensor.data), space: LatentSpace::Model })
     }
 
     /// Takes latents that were read from a file.
     ///
     /// # Errors
     /// See [`Self::new`].
-    pub fn stored(StoredLatents { tensor, unscaled }: StoredLatents) -> Result<Self> {
-        let latents = Self::new(tensor)?;
-        Ok(if unscaled { latents.unscaled() } else { latents })
+    pub fn stored(StoredLatents { tensor, space }: StoredLatents) -> Result<Self> {
+        Ok(Self::new(tensor)?.in_space(space))
     }
 
-    /// Marks the latents as the VAE's own: already divided by the model's scaling factor, as
-    /// `ComfyUI` keeps them. A model that was loaded with [`super::LoadOptions::unscaled`] takes
-    /// all latents so.
+    /// Says that the values are in `space`.
     #[must_use]
-    pub fn unscaled(self) -> Self {
-        Self { unscaled: true, ..self }
+    pub fn in_space(self, space: LatentSpace) -> Self {
+        Self { space, ..self }
     }
 
-    /// True if the latents are the VAE's own.
-    pub fn are_unscaled(&self) -> bool {
-        self.unscaled
+    /// Says that the values are in `space`, in place.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn set_space(&mut self, space: LatentSpace) {
+        self.space = space;
+    }
+
+    /// Returns the space of the values.
+    pub fn space(&self) -> LatentSpace {
+        self.space
     }
 
     /// Takes the content of a `GPUBuffer` of the caller, f32 `[n, c, h, w]` or `[c, h, w]` from
@@ -112,46 +115,41 @@ impl Latents {
             .map(|axis| u64::from(*axis))
             .fold(count.into(), u64::saturating_mul);
         let buffer = ForeignBuffer::new(buffer, offset, elements.saturating_mul(4))?;
-        Ok(Self { count, channels, size, content: Content::Foreign(buffer), unscaled: false })
+        Ok(Self { count, channels, size, content: Content::Foreign(buffer), space: LatentSpace::Model })
     }
 
-    /// Checks that the number of channels fits a model of this `config`, for the VAE's own latents
-    /// (`unscaled`) or the diffusion model's.
+    /// Checks that the number of channels fits a model of this `config`, in the latents' space.
     ///
     /// # Errors
     /// [`Error::Input`] for another number of channels. Its message lists the families that have
     /// that number.
-    pub fn check_channels(&self, config: &AutoencoderConfig, unscaled: bool) -> Result<()> {
-        let channels = config.channels(unscaled);
-        if self.channels != channels {
-            let fitting = FAMILIES.iter().filter(|family| family.config().channels(unscaled) == self.channels);
-            let other = config.channels(!unscaled);
-            let (kind, names): (_, Vec<&str>) = match (self.channels == other, unscaled) {
-                (true, true) => {
-                    (" for the VAE's own latents; these are the diffusion model's: omit unscaled", Vec::new())
-                }
-                (true, false) => (
-                    " for the diffusion model's latents; these are the VAE's own: pass --unscaled (unscaled: true), or --family fibo2 for FIBO 2's",
-                    Vec::new(),
-                ),
-                (false, _) => (", as the model has", fitting.map(|family| family.name).collect()),
-            };
-            return Err(Error::input(
-                "latents",
-                format!("{channels} channels{kind}"),
-                match names.as_slice() {
-                    [] => format!("{} channels", self.channels),
-                    names => format!("{} channels, as {} have", self.channels, names.join(", ")),
-                },
-            ));
+    pub fn check_channels(&self, config: &AutoencoderConfig) -> Result<()> {
+        let channels = config.channels(self.space);
+        if self.channels == channels {
+            return Ok(());
         }
-        Ok(())
+        let fitting = FAMILIES.iter().filter(|family| family.config().channels(self.space) == self.channels);
+        let is_other = self.channels == config.channels(self.space.other());
+        let (kind, names): (_, Vec<&str>) = match (is_other, self.space) {
+            (true, LatentSpace::Vae) => {
+                (" for the VAE's own latents; these are the diffusion model's: omit unscaled", Vec::new())
+            }
+            (true, LatentSpace::Model) => (
+                " for the diffusion model's latents; these are the VAE's own: pass --unscaled (unscaled: true), or --family fibo2 for FIBO 2's",
+                Vec::new(),
+            ),
+            (false, _) => (", as the model has", fitting.map(|family| family.name).collect()),
+        };
+        let found = match names.as_slice() {
+            [] => format!("{} channels", self.channels),
+            names => format!("{} channels, as {} have", self.channels, names.join(", ")),
+        };
+        Err(Error::input("latents", format!("{channels} channels{kind}"), found))
     }
 
-    /// Checks that the channels fit a model of this `config`, for the VAE's own latents or not, and
-    /// that there is an image `index`.
-    pub(super) fn check(&self, config: &AutoencoderConfig, unscaled: bool, index: u32) -> Result<()> {
-        self.check_channels(config, unscaled)?;
+    /// Checks that the channels fit a model of this `config`, and that there is an image `index`.
+    pub(super) fn check(&self, config: &AutoencoderConfig, index: u32) -> Result<()> {
+        self.check_channels(config)?;
         if index >= self.count {
             return Err(Error::input("image index", format!("below {}", self.count), index.to_string()));
         }

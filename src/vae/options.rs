@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::request::{Frames, Request};
+use crate::direction::Directions;
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::plan::Output;
 use crate::tensor::{Bytes, Storage};
@@ -42,31 +44,6 @@ impl Precision {
     }
 }
 
-/// The directions in which a VAE is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Directions {
-    /// Latents to images.
-    #[default]
-    Decode,
-    /// Images to latents.
-    Encode,
-    /// Both.
-    Both,
-}
-
-impl Directions {
-    /// True if latents are decoded to images.
-    pub fn decodes(self) -> bool {
-        self != Self::Encode
-    }
-
-    /// True if images are encoded to latents.
-    pub fn encodes(self) -> bool {
-        self != Self::Decode
-    }
-}
-
 /// Options of loading a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadOptions {
@@ -74,14 +51,23 @@ pub struct LoadOptions {
     pub directions: Directions,
     /// The precision of weights and activations.
     pub precision: Precision,
-    /// True if latents are the VAE's own, already divided by the model's scaling factor. Otherwise
-    /// they are in the diffusion model's scale.
-    pub unscaled: bool,
     /// True to keep the packed weights in host memory, so that a plan with a budget can fetch them
     /// when they are needed.
     pub weights_on_host: bool,
     /// True to load the weights for clips. Images need other weights.
     pub clips: bool,
+}
+
+impl LoadOptions {
+    /// Returns the options that load what `request` needs, and no more.
+    pub fn for_request(request: &Request, precision: Precision) -> Self {
+        Self {
+            directions: request.direction.into(),
+            precision,
+            weights_on_host: request.memory_budget.is_some(),
+            clips: request.frames == Frames::Clip,
+        }
+    }
 }
 
 /// Options of a decode.

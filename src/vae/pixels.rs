@@ -26,6 +26,14 @@ impl Pixels {
         }
     }
 
+    /// Returns floats `[c, h, w]`. Bytes become floats from 0 to 255.
+    pub(super) fn into_floats(self) -> Vec<f32> {
+        match self {
+            Self::Raw(values) => values,
+            Self::Rgba8(bytes) => bytes.into_iter().map(f32::from).collect(),
+        }
+    }
+
     /// Returns all rows.
     pub(super) fn rows(&self) -> RowPixels<'_> {
         match self {

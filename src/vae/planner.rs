@@ -1,19 +1,21 @@
-//! Plans decodes and encodes of one model on one device.
+//! Plans requests for one model on one device.
 
-use super::clip_plans::{self, ClipPlans};
-use super::job::Job;
-use super::latents::{check_image, check_size};
-use super::options::{DecodeOptions, Directions, EncodeOptions, LoadOptions};
-use super::plans::{base, check_storage, plan};
-use super::tile_plans::{TilePlans, check_patch, tile_options};
-use super::wanted::others;
+use std::sync::Arc;
+
+use super::check::{check_request, check_storage};
+use super::manifest::WeightManifest;
+use super::options::LoadOptions;
+use super::plans::Plans;
+use super::request::{Job, Request};
+use crate::direction::Direction;
+
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::io::Checkpoint;
+use crate::io::{Checkpoint, LatentScale};
 use crate::kernels::choice::Choice;
 use crate::limits::DeviceLimits;
-use crate::model::blocks::Part;
-use crate::model::config::AutoencoderConfig;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
+use crate::model::networks::{part_of_decoder, part_of_encoder};
 use crate::plan::{Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -22,42 +24,53 @@ use crate::tensor::{Bytes, Size, Storage};
 #[derive(Debug, Clone)]
 pub struct Planner {
     config: AutoencoderConfig,
+    /// The name of the model's file, and the knowledge about the scale of its latents.
+    scale: (String, LatentScale),
     limits: DeviceLimits,
     kernels: Choice,
     storage: Storage,
-    unscaled: bool,
-    weights: Weights,
-    clips: bool,
-    /// The bytes of weights on the device that a plan does not use. The first index is decode or
-    /// encode; the second is a clip's first part or its other parts.
-    others: [[Bytes; 2]; 2],
+    options: LoadOptions,
+    manifest: Arc<WeightManifest>,
 }
 
 impl Planner {
     /// Makes a planner for a model as it will be after [`super::Vae::load`] with the same options.
     ///
     /// # Errors
-    /// [`crate::Error::Config`] if the scaling factor is needed and the files do not tell it;
     /// [`crate::Error::Input`] for [`super::Precision::Fast`] on a device without `shader-f16`.
     pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
-        let config = if options.unscaled { checkpoint.config() } else { checkpoint.scaled_config()? }.clone();
-        let planner = Self::without_device(config, gpu.limits().clone(), options)?;
-        Ok(Self { kernels: *gpu.kernels(), ..planner })
+        let planner = Self::without_device(checkpoint.config().clone(), gpu.limits().clone(), options)?;
+        let scale = (checkpoint.name().to_owned(), checkpoint.scale().clone());
+        Ok(Self { scale, kernels: *gpu.kernels(), ..planner })
     }
 
     /// Makes a planner for a model of `config` on a device with `limits`. Neither has to exist.
     ///
     /// # Errors
-    /// See [`super::plan_decode`].
+    /// See [`super::plan`].
     pub fn without_device(config: AutoencoderConfig, limits: DeviceLimits, options: LoadOptions) -> Result<Self> {
         let storage = options.precision.storage(&limits);
+        Self::of_storage(config, limits, storage, options)
+    }
+
+    /// Makes a planner for weights in `storage`, whatever precision `options` ask for.
+    pub(super) fn of_storage(
+        config: AutoencoderConfig,
+        limits: DeviceLimits,
+        storage: Storage,
+        options: LoadOptions,
+    ) -> Result<Self> {
+        limits.validate()?;
         check_storage(storage, &limits)?;
-        let weights = if options.weights_on_host { Weights::Host } else { Weights::Device };
-        let LoadOptions { unscaled, clips, directions, .. } = options;
-        let more = (clips || directions == Directions::Both) && weights == Weights::Device;
-        let others = if more { others(&config, &limits, storage, directions, clips)? } else { [[Bytes(0); 2]; 2] };
-        let kernels = Choice::for_device(&limits);
-        Ok(Self { config, limits, kernels, storage, unscaled, weights, clips, others })
+        Ok(Self {
+            scale: (String::new(), LatentScale::Known { from: "the caller".to_owned() }),
+            manifest: Arc::new(WeightManifest::new(&config, storage, options.directions, options.clips)?),
+            kernels: Choice::for_device(&limits),
+            config,
+            limits,
+            storage,
+            options,
+        })
     }
 
     /// Returns the model's configuration.
@@ -70,78 +83,68 @@ impl Planner {
         self.storage
     }
 
-    /// True if all latents are the VAE's own.
-    pub fn unscaled(&self) -> bool {
-        self.unscaled
+    /// Returns the options that the model is loaded with.
+    pub(super) fn options(&self) -> LoadOptions {
+        self.options
     }
 
-    /// Returns the limits of the device that plans depend on.
-    pub(super) fn limits(&self) -> &DeviceLimits {
-        &self.limits
+    /// Returns the weights that the model is loaded with.
+    pub(super) fn manifest(&self) -> &WeightManifest {
+        &self.manifest
     }
 
-    /// Plans a decode of an image. See [`super::Vae::plan`].
+    /// Plans everything that `request` needs. Takes no GPU memory.
     ///
     /// # Errors
-    /// See [`super::plan_decode`].
-    pub fn plan(&self, latent_size: Size, options: &DecodeOptions) -> Result<Plan> {
-        self.plan_job(&Job::Decode { latent_size, unscaled: self.unscaled, options: *options })
+    /// See [`super::plan`]; [`crate::Error::Input`] if the request decodes the diffusion model's
+    /// latents, and their scale is unknown.
+    pub fn plan(&self, request: &Request) -> Result<Plans> {
+        self.check(request)?;
+        Plans::new(request, &|job| self.plan_job(job))
     }
 
-    /// Plans each size of tile of a decode. See [`super::Vae::plan_tiles`].
-    ///
-    /// # Errors
-    /// See [`super::plan_decode`].
-    pub fn plan_tiles(&self, latent_size: Size, unscaled: bool, options: &DecodeOptions) -> Result<TilePlans> {
-        check_size("size", latent_size)?;
-        check_image(self.config.image_size(latent_size, unscaled))?;
-        let plan = |latent_size, options| self.plan_job(&Job::Decode { latent_size, unscaled, options });
-        match options.tiling.grid(latent_size) {
-            Some(grid) => {
-                check_patch(&self.config, unscaled)?;
-                TilePlans::new(&grid, |size| plan(size, tile_options(options)))
-            }
-            None => Ok(TilePlans::whole(plan(latent_size, *options)?)),
+    /// Checks that the model can do what `request` asks for, whatever memory that takes.
+    pub(super) fn check(&self, request: &Request) -> Result<()> {
+        check_request(&self.config, request)?;
+        match request.direction {
+            Direction::Decode => self.check_space(request.latents),
+            Direction::Encode => Ok(()),
         }
     }
 
-    /// Plans an encode of an image. See [`super::Vae::plan_encode`].
-    ///
-    /// # Errors
-    /// See [`super::plan_encode`].
-    pub fn plan_encode(&self, image_size: Size, options: &EncodeOptions) -> Result<Plan> {
-        self.plan_job(&Job::Encode { image_size, options: *options })
+    /// Checks that latents in `space` have a known meaning for the model.
+    pub(super) fn check_space(&self, space: LatentSpace) -> Result<()> {
+        match space {
+            LatentSpace::Model => self.scale.1.check(&self.scale.0),
+            LatentSpace::Vae => self.config.check_own_latents(),
+        }
     }
 
-    /// Plans the decode of a clip. See [`super::Vae::decode_clip`].
-    ///
-    /// # Errors
-    /// See [`super::plan_clip_decode`].
-    pub fn plan_clip_decode(&self, latent_size: Size, unscaled: bool, options: &DecodeOptions) -> Result<ClipPlans> {
-        let base = |part| self.base(true, part);
-        clip_plans::decode(&self.config, latent_size, &self.limits, base, unscaled || self.unscaled, options)
-    }
-
-    /// Plans the encode of a clip. See [`super::Vae::encode_clip`].
-    ///
-    /// # Errors
-    /// See [`super::plan_clip_encode`].
-    pub fn plan_clip_encode(&self, image_size: Size, options: &EncodeOptions) -> Result<ClipPlans> {
-        clip_plans::encode(&self.config, image_size, &self.limits, |part| self.base(false, part), options)
-    }
-
+    /// Plans one job of a request that was checked.
     pub(super) fn plan_job(&self, job: &Job) -> Result<Plan> {
-        plan(&self.config, job, &self.limits, &self.base(job.decodes(), job.part()))
-    }
-
-    /// Returns the plan options that all decodes, or all encodes, of `part` share.
-    fn base(&self, decodes: bool, part: Part) -> PlanOptions {
-        let other_weights = self.others[usize::from(!decodes)][usize::from(part == Part::Next)];
-        PlanOptions { other_weights, choice: Some(self.kernels), ..base(self.storage, self.weights) }
-    }
-
-    /// True if the planner is for clips.
-    pub(super) fn clips(&self) -> bool {
-        self.clips
+        let Request { direction, size, latents, output, tiling, memory_budget, parking, profile, .. } = job.request;
+        let (weights, other_weights) = if self.options.weights_on_host {
+            (Weights::Host, Bytes(0))
+        } else {
+            (Weights::Device, self.manifest.besides(direction, job.part))
+        };
+        let options = PlanOptions {
+            profile,
+            memory_budget,
+            parking: parking.allowed(&self.limits),
+            weights,
+            host_states: job.host_states.clone(),
+            other_weights,
+            choice: Some(self.kernels),
+            ..PlanOptions::new(self.storage, output)
+        };
+        let decoder = |size: Size| part_of_decoder(&self.config, job.part, size, latents);
+        match (direction, tiling.measured_size(size)) {
+            (Direction::Encode, _) => Plan::new(&part_of_encoder(&self.config, job.part, size), &self.limits, &options),
+            (Direction::Decode, None) => Plan::new(&decoder(size), &self.limits, &options),
+            (Direction::Decode, Some(small)) => {
+                Plan::estimated(&decoder(size), &decoder(small), &self.limits, &options)
+            }
+        }
     }
 }

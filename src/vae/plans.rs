@@ -1,209 +1,365 @@
-//! Plans decodes and encodes. Needs neither weights nor a device.
+//! The plans that a request needs: one for each size of tile and each part of a clip.
 
-use super::job::Job;
-use super::latents::{check_image, check_size};
-use super::options::{DecodeOptions, EncodeOptions};
-use super::tile_plans::{self, TilePlans};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::check::check_request;
+use super::options::{LoadOptions, Precision};
+use super::planner::Planner;
+use super::request::{Job, Request};
 use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
+use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
-use crate::model::networks;
-use crate::plan::{Output, Plan, PlanOptions, Weights};
-use crate::tensor::{Size, Storage};
-use crate::tiling::Tiling;
+use crate::ordered::Ordered as _;
+use crate::plan::{Home, HostStates, Plan, StateUse};
+use crate::tensor::{Bytes, Size, Storage};
+use crate::tiling::Grid;
 
-/// Plans a decode of latents of `latent_size`, without a device. In tiles, returns the plan of the
-/// tiles that take the most memory. With `unscaled`, latents are the VAE's own; without it, they
-/// are in the diffusion model's scale.
+/// Plans `request` for a model of `config` on a device with `limits`. Neither needs to exist.
 ///
-/// A plan with a budget takes its weights from host memory; see
-/// [`super::LoadOptions::weights_on_host`].
+/// A plan with a budget takes its weights from host memory; without one, all weights that the
+/// request needs stay on the device.
 ///
 /// # Errors
 /// [`Error::Config`] for a field of `config` that makes no sense; [`Error::TooLarge`] if something
 /// does not fit `limits`; [`Error::Budget`] if no plan stays within the budget; [`Error::Input`]
-/// for a size that is empty or too large to be meant, for limits that no device has, and for f16 on
-/// a device without `shader-f16`.
-pub fn plan_decode(
-    config: &AutoencoderConfig,
-    latent_size: Size,
-    limits: &DeviceLimits,
-    storage: Storage,
-    unscaled: bool,
-    options: &DecodeOptions,
-) -> Result<Plan> {
-    let job = Job::Decode { latent_size, unscaled, options: *options };
-    plan(config, &job, limits, &base(storage, Weights::Host))
-}
-
-/// Plans an encode of an image of `image_size` pixels, without a device. The result is moments of
-/// the VAE's own latents, see [`super::Encoded`].
-///
-/// # Errors
-/// See [`plan_decode`]; [`Error::Input`] for an image that is smaller than one latent.
-pub fn plan_encode(
-    config: &AutoencoderConfig,
-    image_size: Size,
-    limits: &DeviceLimits,
-    storage: Storage,
-    options: &EncodeOptions,
-) -> Result<Plan> {
-    plan(config, &Job::Encode { image_size, options: *options }, limits, &base(storage, Weights::Host))
-}
-
-/// Plans `job`. `base` says how elements are stored and where the weights are.
-pub(super) fn plan(config: &AutoencoderConfig, job: &Job, limits: &DeviceLimits, base: &PlanOptions) -> Result<Plan> {
+/// for a size that is empty, too small or too large to be meant, for limits that no device has, for
+/// f16 on a device without `shader-f16`, and for a clip if the network has no time axis or the
+/// result is to stay on the device.
+pub fn plan(config: &AutoencoderConfig, request: &Request, limits: &DeviceLimits, storage: Storage) -> Result<Plans> {
     config.validate()?;
-    limits.validate()?;
-    check_storage(base.storage, limits)?;
-    match job {
-        Job::Decode { latent_size, unscaled, options } => {
-            decode(config, *latent_size, *unscaled, *options, limits, base)
-        }
-        Job::Encode { image_size, options } => {
-            check_frames(config, *image_size)?;
-            Plan::new(&networks::encoder(config, *image_size), limits, &of_encode(options, limits, base))
-        }
-        Job::DecodePart { latent_size, unscaled, part, host_states, options } => {
-            check_clip_decode(config, *latent_size, *unscaled, options)?;
-            let host_states = host_states.clone();
-            let plan_options = PlanOptions { host_states, ..of_decode(options, limits, base) };
-            Plan::new(&networks::part_of_decoder(config, *part, *latent_size, *unscaled), limits, &plan_options)
-        }
-        Job::EncodePart { image_size, part, host_states, options } => {
-            check_clip(config)?;
-            check_frames(config, *image_size)?;
-            let host_states = host_states.clone();
-            let plan_options = PlanOptions { host_states, ..of_encode(options, limits, base) };
-            Plan::new(&networks::part_of_encoder(config, *part, *image_size), limits, &plan_options)
-        }
-    }
+    check_request(config, request)?;
+    let options = LoadOptions::for_request(request, Precision::default());
+    Planner::of_storage(config.clone(), limits.clone(), storage, options)?.plan(request)
 }
 
-/// Plans the decode of an image: whole, in tiles, or by an estimate.
-fn decode(
-    config: &AutoencoderConfig,
-    latent_size: Size,
-    unscaled: bool,
-    options: DecodeOptions,
-    limits: &DeviceLimits,
-    base: &PlanOptions,
-) -> Result<Plan> {
-    check_latents(config, latent_size, unscaled)?;
-    if let Some(grid) = options.tiling.grid(latent_size) {
-        tile_plans::check_patch(config, unscaled)?;
-        let options = tile_plans::tile_options(&options);
-        let tile = |latent_size| Job::Decode { latent_size, unscaled, options };
-        let plan = |size| plan(config, &tile(size), limits, base);
-        return TilePlans::new(&grid, plan).map(TilePlans::into_largest);
-    }
-    let graph = |size| networks::decoder(config, size, unscaled);
-    let plan_options = of_decode(&options, limits, base);
-    match options.tiling.measured_size(latent_size) {
-        Some(_) if config.latent_step(unscaled) > 1 => Err(tile_plans::needs_own(config)),
-        Some(small) => Plan::estimated(&graph(latent_size), &graph(small), limits, &plan_options),
-        None => Plan::new(&graph(latent_size), limits, &plan_options),
-    }
-}
-
-fn of_decode(options: &DecodeOptions, limits: &DeviceLimits, base: &PlanOptions) -> PlanOptions {
-    PlanOptions {
-        output: options.output,
-        profile: options.profile,
-        memory_budget: options.memory_budget,
-        parking: options.parking.allowed(limits),
-        ..base.clone()
-    }
-}
-
-fn of_encode(options: &EncodeOptions, limits: &DeviceLimits, base: &PlanOptions) -> PlanOptions {
-    PlanOptions {
-        profile: options.profile,
-        memory_budget: options.memory_budget,
-        parking: options.parking.allowed(limits),
-        ..base.clone()
-    }
-}
-
-/// Returns the plan options that all plans of one model share.
-pub(super) fn base(storage: Storage, weights: Weights) -> PlanOptions {
-    PlanOptions { weights, ..PlanOptions::new(storage, Output::Raw) }
-}
-
-/// Checks the configuration, size and options of a clip's decode, before it is cut into tiles.
-pub(super) fn check_clip_decode(
-    config: &AutoencoderConfig,
-    latent_size: Size,
-    unscaled: bool,
-    options: &DecodeOptions,
-) -> Result<()> {
-    config.validate()?;
-    check_clip(config)?;
-    check_latents(config, latent_size, unscaled)?;
-    check_whole(options)
-}
-
-/// Returns an error for a network whose frames do not see one another: its clips are images, one by
-/// one.
-fn check_clip(config: &AutoencoderConfig) -> Result<()> {
-    if config.has_time() {
-        return Ok(());
-    }
-    Err(Error::input("model", "a video model, for a clip", config.network.name().to_owned()))
-}
-
-/// Returns an error for outputs and tilings that clips do not have.
-fn check_whole(options: &DecodeOptions) -> Result<()> {
-    let wrong = |what: &str, expected: &str, found: String| Err(Error::input(what, expected.to_owned(), found));
-    if options.output.stays() {
-        return wrong("output", "rgba8 or raw, for a clip", "picture".to_owned());
-    }
-    // Tiles are accepted: a frame that fits one tile is decoded whole.
-    if options.tiling == Tiling::Estimate {
-        return wrong("tiling", "exact or tiles, for a clip", format!("{:?}", options.tiling));
-    }
-    Ok(())
-}
-
-/// Checks the size of latents: not too large to be meant, and one that the model can have. With
-/// `unscaled`, also checks that the model's own latents are known.
-fn check_latents(config: &AutoencoderConfig, latent_size: Size, unscaled: bool) -> Result<()> {
-    check_size("size", latent_size)?;
-    if unscaled {
-        config.check_own_latents()?;
-    }
-    let step = config.latent_step(unscaled);
-    if !latent_size.width.is_multiple_of(step) || !latent_size.height.is_multiple_of(step) {
-        return Err(Error::input(
-            "size of latents",
-            format!("multiples of {step} each way, as the model's statistics are of {step}x{step} latents"),
-            latent_size.to_string(),
-        ));
-    }
-    check_image(config.image_size(latent_size, unscaled))
-}
-
-/// Returns an error for images that are smaller than a latent or too large to be meant.
-fn check_frames(config: &AutoencoderConfig, image_size: Size) -> Result<()> {
-    check_image(image_size)?;
-    let latents = config.latent_size(image_size, true);
-    if latents.width == 0 || latents.height == 0 {
-        let least = config.spatial_factor();
-        return Err(Error::input("image", format!("at least {least}x{least} pixels"), format!("{image_size}")));
-    }
-    check_size("image", latents)
-}
-
-/// Checks that a device has the hardware's half type, if `storage` needs it.
+/// All plans of one request. An image has one plan, a clip one for its first part and one for every
+/// later part. In tiles, each size of tile has its own. Only one plan is prepared at a time.
 ///
-/// # Errors
-/// [`Error::Input`] if it does not.
-pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
-    if !storage.needs_shader_f16() || limits.shader_f16 {
-        return Ok(());
+/// Each part of a clip has one frame of latents. In the first part that is one frame of pixels, in
+/// the others several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plans {
+    /// The tiles of each size, or the whole image. Never empty.
+    sizes: Vec<Arc<TilesOfSize>>,
+}
+
+/// The plans of the tiles of one size. Each tile of a clip is a clip of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TilesOfSize {
+    /// The request for one tile. Its budget is the part that the other tiles leave.
+    pub(super) request: Request,
+    /// The states that are kept in host memory between parts.
+    pub(super) host_states: HostStates,
+    /// The plan of each part: of an image, or of a clip's first part and of the others.
+    parts: Vec<Plan>,
+    /// The number of tiles.
+    count: u64,
+}
+
+impl Plans {
+    /// Plans `request`, each job by `plan`.
+    pub(super) fn new(request: &Request, plan: &dyn Fn(&Job) -> Result<Plan>) -> Result<Self> {
+        let sizes = match request.tiling.grid(request.size) {
+            Some(grid) => in_tiles(request, &grid, plan)?,
+            None => vec![TilesOfSize::whole(*request, plan)?],
+        };
+        Ok(Self { sizes: sizes.into_iter().map(Arc::new).collect() })
     }
-    if storage == Storage::FastF16 {
-        return Err(Error::input("precision", "f16 or f32, on a device without shader-f16", "fast"));
+
+    /// Returns the plan of part `index`. In tiles, it is that of the tiles that take the most
+    /// memory, as with all plans here. An image has one part.
+    pub fn part(&self, index: u64) -> &Plan {
+        self.largest().part(index)
     }
-    Err(Error::input("storage", "f32 or packed_f16, on a device without shader-f16", "f16"))
+
+    /// Returns the plan of the first part, or of an image.
+    pub fn first(&self) -> &Plan {
+        self.part(0)
+    }
+
+    /// Returns the plan of every part but the first.
+    pub fn later(&self) -> &Plan {
+        self.part(1)
+    }
+
+    /// Returns the plan of the first part, or of an image.
+    pub fn into_first(self) -> Plan {
+        self.first().clone()
+    }
+
+    /// Returns the plan of the first part for each size of tile, and the number of such tiles.
+    pub fn tiles(&self) -> impl Iterator<Item = (&Plan, u64)> {
+        self.sizes.iter().map(|tiles| (tiles.part(0), tiles.count))
+    }
+
+    /// Returns the number of tiles; 1 if there are none.
+    pub fn count(&self) -> u64 {
+        self.sizes.iter().map(|tiles| tiles.count).sum()
+    }
+
+    /// Returns the predicted peak of all GPU memory, bytes. It does not depend on the length of a
+    /// clip.
+    pub fn peak(&self) -> Bytes {
+        self.peak_of(0).max(self.peak_of(1))
+    }
+
+    /// Returns the predicted peak of part `index`. It includes the norms' tables of all tiles,
+    /// which stay on the device.
+    fn peak_of(&self, index: u64) -> Bytes {
+        let alone =
+            |tiles: &Arc<TilesOfSize>| tiles.part(index).memory.peak().saturating_sub(tiles.part(index).table_bytes());
+        let most = self.sizes.iter().map(alone).max().unwrap_or_default();
+        most + table_bytes(self.sizes.iter().map(Arc::as_ref), index)
+    }
+
+    /// Returns the host memory that is taken for states, weights and parked data, bytes. It does
+    /// not depend on the length of a clip.
+    pub fn host_bytes(&self) -> Bytes {
+        let own = |tiles: &TilesOfSize| tiles.parts.iter().map(|plan| plan.host_bytes().0).max().unwrap_or_default();
+        let kept = |tiles: &TilesOfSize| {
+            let states = tiles.part(1).states.iter().filter(|state| state.home == Home::Host);
+            states.map(|state| state.bytes().0).sum::<u64>()
+        };
+        // The states of all tiles, and the data that waits while one of them is decoded.
+        let all = self.sizes.iter().map(|tiles| kept(tiles) * tiles.count).sum::<u64>();
+        Bytes(all + self.sizes.iter().map(|tiles| own(tiles).saturating_sub(kept(tiles))).max().unwrap_or_default())
+    }
+
+    /// Returns the bytes of all states that a clip keeps, on the device and in host memory.
+    pub fn state_bytes(&self) -> Bytes {
+        Bytes(self.sizes.iter().map(|tiles| tiles.state_bytes().0 * tiles.count).sum())
+    }
+
+    /// Returns the multiply-adds of `parts` parts, in all tiles.
+    pub fn macs(&self, parts: u64) -> u64 {
+        self.sum(parts, Plan::macs)
+    }
+
+    /// Returns the bytes that `parts` parts move between host and device because of the budget, in
+    /// all tiles.
+    pub fn transferred(&self, parts: u64) -> Bytes {
+        Bytes(self.sum(parts, |plan| plan.transferred().0))
+    }
+
+    /// Sums up `of` the plans of `parts` parts in all tiles. Too large a sum becomes the largest.
+    fn sum(&self, parts: u64, of: impl Fn(&Plan) -> u64) -> u64 {
+        let all = |tiles: &TilesOfSize| {
+            let later = of(tiles.part(1)).saturating_mul(parts.saturating_sub(1));
+            later.saturating_add(of(tiles.part(0))).saturating_mul(tiles.count)
+        };
+        self.sizes.iter().fold(0, |sum, tiles| sum.saturating_add(all(tiles)))
+    }
+
+    /// Returns the predicted time of `parts` parts, in all tiles, on a device of this kind, seconds.
+    #[expect(clippy::cast_precision_loss, reason = "as many tiles and parts as people have")]
+    pub fn predicted_seconds(&self, parts: u64) -> f64 {
+        let all = |tiles: &TilesOfSize| {
+            let [first, later] = [0, 1].map(|index| tiles.part(index).predicted_seconds());
+            (first + later * parts.saturating_sub(1) as f64) * tiles.count as f64
+        };
+        self.sizes.iter().map(|tiles| all(tiles)).sum()
+    }
+
+    /// Returns the tiles of `size` latents, or the whole image if it is of that size.
+    ///
+    /// # Panics
+    /// If there are no such tiles.
+    pub(super) fn of_size(&self, size: Size) -> &Arc<TilesOfSize> {
+        let found = self.sizes.iter().find(|tiles| tiles.request.size == size);
+        found.expect("every tile has one of the planned sizes")
+    }
+
+    /// Returns the tiles that take the most memory.
+    pub(super) fn largest(&self) -> &TilesOfSize {
+        let largest = self.sizes.iter().max_by_key(|tiles| tiles.peak());
+        largest.expect("an image has at least one tile")
+    }
+}
+
+impl std::fmt::Display for Plans {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.largest().parts.as_slice() {
+            [first, later] => write!(f, "first part\n{first}\nother parts\n{later}"),
+            parts => parts.iter().try_for_each(|plan| plan.fmt(f)),
+        }
+    }
+}
+
+impl TilesOfSize {
+    /// Plans a request that has no tiles. States stay on the device as far as the budget leaves
+    /// room for them; the others are kept in host memory.
+    fn whole(request: Request, plan: &dyn Fn(&Job) -> Result<Plan>) -> Result<Self> {
+        let with = |host_states| Self::with(request, host_states, 1, plan);
+        let (Some(budget), [_, _]) = (request.memory_budget, request.parts()) else { return with(HostStates::None) };
+        match with(HostStates::All) {
+            Ok(plans) => {
+                // With less room for the rest, the search may end with a slower plan. If that costs
+                // more than it gains, all states stay in host memory. With fewer states there, the
+                // peak may also be a size that fails when it is given as a budget, because a budget
+                // is checked with all states there, or with none.
+                let is_a_budget =
+                    |filled: &Self| filled.host_states == HostStates::None || filled.peak() >= plans.peak();
+                let better = |filled: &Self| filled.pace() <= plans.pace() && is_a_budget(filled);
+                let mut filled = plans.fillings(budget).into_iter().filter_map(|fewer| with(fewer).ok().filter(better));
+                Ok(filled.next().unwrap_or(plans))
+            }
+            // Staging for host memory takes room as well, for a small clip more than its states.
+            Err(error @ Error::Budget { .. }) => with(HostStates::None).map_err(|none| easier(error, none)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Plans all parts with the same `host_states`.
+    fn with(
+        request: Request,
+        host_states: HostStates,
+        count: u64,
+        plan: &dyn Fn(&Job) -> Result<Plan>,
+    ) -> Result<Self> {
+        let (mut parts, mut refused) = (Vec::new(), None);
+        for &part in request.parts() {
+            match plan(&Job { request, part, host_states: host_states.clone() }) {
+                Ok(plan) => parts.push(plan),
+                Err(error) => refused = Some(hardest(refused, error)),
+            }
+        }
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        if let [first, later] = parts.as_slice() {
+            check_states(first, later);
+        }
+        Ok(Self { request, host_states, parts, count })
+    }
+
+    /// Returns the plan of part `index`.
+    pub(super) fn part(&self, index: u64) -> &Plan {
+        if index > 0 { &self.parts[self.parts.len() - 1] } else { &self.parts[0] }
+    }
+
+    /// Returns the job of part `index`.
+    pub(super) fn job(&self, index: u64) -> Job {
+        let parts = self.request.parts();
+        let part = if index > 0 { parts[parts.len() - 1] } else { parts[0] };
+        Job { request: self.request, part, host_states: self.host_states.clone() }
+    }
+
+    fn peak(&self) -> Bytes {
+        self.part(0).memory.peak().max(self.part(1).memory.peak())
+    }
+
+    fn state_bytes(&self) -> Bytes {
+        self.part(1).states.iter().map(|state| state.bytes() + state.table).sum()
+    }
+
+    /// Returns the seconds of a part at the nominal pace, to compare plans.
+    fn pace(&self) -> f64 {
+        self.part(1).predicted_seconds()
+    }
+
+    /// Returns which states may stay in host memory, in plans that keep all there, once the rest of
+    /// `budget` is filled. Those that leave the least there come first.
+    fn fillings(&self, budget: Bytes) -> Vec<HostStates> {
+        let (all, peak, staging) = (self.state_bytes().0, self.peak().0, self.part(1).memory.staging.0);
+        let mut fillings = Vec::new();
+        // No state goes through host memory then, so staging is not counted.
+        if all + peak - staging <= budget.0 {
+            fillings.push(HostStates::None);
+        }
+        fillings.extend(self.filling(budget.0.saturating_sub(peak)).map(|left| HostStates::Of(Arc::new(left))));
+        fillings
+    }
+
+    /// Returns the names of the states that stay in host memory when the largest that fit into
+    /// `room` bytes move to the device. `None` if no state moves.
+    fn filling(&self, mut room: u64) -> Option<BTreeSet<String>> {
+        let mut states: Vec<&StateUse> = self.part(1).states.iter().collect();
+        states.sort_by_key(|state| std::cmp::Reverse(state.bytes()));
+        let fits = |state: &&StateUse| {
+            let fits = state.bytes().0 <= room;
+            room -= if fits { state.bytes().0 } else { 0 };
+            fits
+        };
+        let (moved, left): (Vec<_>, Vec<_>) = states.into_iter().partition(fits);
+        (!moved.is_empty()).then(|| left.into_iter().map(|state| state.name.clone()).into_set())
+    }
+}
+
+/// Plans `request` in the tiles of `grid`. The states of all tiles of a clip are in host memory,
+/// except the tables of norms. Those of the other tiles reduce the budget of each.
+fn in_tiles(request: &Request, grid: &Grid, plan: &dyn Fn(&Job) -> Result<Plan>) -> Result<Vec<TilesOfSize>> {
+    let with = |size, memory_budget, count| {
+        let request = Request { memory_budget, ..request.of_tile(size) };
+        let host_states = if request.parts().contains(&Part::Next) { HostStates::All } else { HostStates::None };
+        TilesOfSize::with(request, host_states, count, plan)
+    };
+    let sizes = grid.sizes().into_iter().map(|(size, count)| (size, count as u64));
+    let Some(budget) = request.memory_budget else {
+        return sizes.map(|(size, count)| with(size, None, count)).collect();
+    };
+    // Without a budget, a plan shows the tables that its tile keeps. An image keeps none.
+    let free = match request.parts() {
+        [_] => Vec::new(),
+        _ => sizes.clone().map(|(size, count)| with(size, None, count)).collect::<Result<_>>()?,
+    };
+    let all = table_bytes(free.iter(), 1);
+    let (mut planned, mut refused) = (Vec::new(), None);
+    for (index, (size, count)) in sizes.enumerate() {
+        let own = free.get(index).map_or(Bytes(0), |tiles| tiles.part(1).table_bytes());
+        let others = all.saturating_sub(own);
+        match with(size, Some(budget.saturating_sub(others)), count) {
+            Ok(tiles) => planned.push(tiles),
+            Err(error @ Error::Budget { .. }) => refused = Some(hardest(refused, beside(others, error))),
+            Err(error) => return Err(error),
+        }
+    }
+    refused.map_or(Ok(planned), Err)
+}
+
+/// Chooses between the errors of several plans that have to stay within one budget: the error of
+/// the plan that needs the most memory.
+fn hardest(before: Option<Error>, error: Error) -> Error {
+    match (before, &error) {
+        (Some(before @ Error::Budget { smallest, .. }), Error::Budget { smallest: other, .. })
+            if *other <= smallest =>
+        {
+            before
+        }
+        (None | Some(Error::Budget { .. }), _) => error,
+        (Some(before), _) => before,
+    }
+}
+
+/// Chooses between the error with all states in host memory and the error with none: the one with
+/// the smaller budget, because either plan will do.
+fn easier(all: Error, none: Error) -> Error {
+    match (&all, &none) {
+        (Error::Budget { smallest, .. }, Error::Budget { smallest: other, .. }) if other < smallest => none,
+        _ => all,
+    }
+}
+
+/// Returns the bytes of the norms' tables that all tiles keep, in part `index`.
+fn table_bytes<'a>(tiles: impl Iterator<Item = &'a TilesOfSize>, index: u64) -> Bytes {
+    Bytes(tiles.map(|tiles| tiles.part(index).table_bytes().0 * tiles.count).sum())
+}
+
+/// Converts the error about a tile's budget into one about the clip's budget, of which other tiles
+/// take `others` bytes.
+fn beside(others: Bytes, error: Error) -> Error {
+    match error {
+        Error::Budget { budget, image, smallest, seconds } => {
+            Error::Budget { budget: budget + others, image, smallest: smallest + others, seconds }
+        }
+        error => error,
+    }
+}
+
+/// Checks that the later parts read every state that the first part keeps.
+fn check_states(first: &Plan, later: &Plan) {
+    for state in &first.states {
+        assert!(later.states.contains(state), "the first part keeps {state:?} for nobody");
+    }
 }

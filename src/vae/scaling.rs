@@ -3,7 +3,7 @@
 
 use super::Vae;
 use crate::error::{Error, Result};
-use crate::model::config::Packing;
+use crate::model::config::{LatentSpace, Packing};
 use crate::tensor::HostTensor;
 
 impl Vae {
@@ -21,17 +21,16 @@ impl Vae {
     }
 
     /// Converts the latents that an encode made, `[c, h, w]` without a distribution, to the VAE's
-    /// own (`unscaled`) or to those that the diffusion model takes.
+    /// own or to those that the diffusion model takes, as `space` says.
     ///
     /// # Errors
-    /// [`Error::Input`] if the VAE's own latents are asked for and the VAE that a tiny autoencoder
-    /// replaces is unknown.
-    pub fn encoded_latents(&self, encoded: HostTensor, unscaled: bool) -> Result<HostTensor> {
-        if !unscaled {
+    /// [`Error::Input`] if the scale of the latents in that space is unknown.
+    pub fn encoded_latents(&self, encoded: HostTensor, space: LatentSpace) -> Result<HostTensor> {
+        self.planner.check_space(space)?;
+        if space == LatentSpace::Model {
             return self.scale_latents(&encoded);
         }
         let config = self.config();
-        config.check_own_latents()?;
         if config.takes_own_latents() {
             return Ok(encoded);
         }

@@ -3,87 +3,132 @@
 
 use web_time::Instant;
 
-use super::job::Job;
-use super::latents::check_size;
-use super::tile_plans::{TilePlans, tile_options};
-use super::{DecodeOptions, DecodedRows, Latents, Pixels, Rows, Vae};
+use super::request::Request;
+use super::{DecodedRows, Latents, Pixels, Rows, Vae};
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Progress, RunReport};
-use crate::plan::Output;
+use crate::gpu::{Control, Progress, RunReport, States};
+use crate::model::config::AutoencoderConfig;
+use crate::plan::{Output, Plan};
 use crate::tensor::{HostTensor, Size};
 use crate::tiling::{Band, Blender, Grid, Planes, Tile};
 
+/// The facts that all images made of one request's tiles share.
+#[derive(Debug)]
+pub(super) struct Mosaic {
+    grid: Grid,
+    /// The size of an image in pixels.
+    size: Size,
+    output: Output,
+    /// The pixels along one side of a latent.
+    factor: u32,
+    /// True if the network ends with a clamp.
+    clamps: bool,
+}
+
+impl Mosaic {
+    /// Returns the facts of a request in tiles; `None` if it has no tiles.
+    pub(super) fn new(config: &AutoencoderConfig, request: &Request) -> Option<Self> {
+        Some(Self {
+            grid: request.tiling.grid(request.size)?,
+            size: config.image_size(request.size, request.latents),
+            output: request.output,
+            factor: config.latent_factor(request.latents),
+            clamps: config.clamps(),
+        })
+    }
+
+    /// Returns the tiles.
+    pub(super) fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Returns the pixels along one side of a latent.
+    pub(super) fn factor(&self) -> u32 {
+        self.factor
+    }
+
+    /// Begins a frame of a clip.
+    pub(super) fn frame(&self) -> Frame<'_> {
+        let pixels = Pixels::empty(self.size, self.output, 3);
+        Frame { whole: self, blender: Blender::new(&self.grid, self.factor), pixels }
+    }
+
+    /// Returns the finished rows that `blender` has once it gets the floats of `tile`, if any.
+    /// Clamps floats if the network does.
+    fn blend(&self, blender: &mut Blender, tile: &Tile, pixels: Pixels) -> Option<(std::ops::Range<u32>, Pixels)> {
+        let Size { width, height } = tile.size();
+        let size = Size { width: width * self.factor, height: height * self.factor };
+        let Band { rows, pixels } = blender.add(Planes::new(size, pixels.into_floats()))?;
+        let pixels = match self.output {
+            Output::Rgba8 | Output::Picture(_) => Pixels::Rgba8(pixels.to_rgba8()),
+            Output::Raw if self.clamps => Pixels::Raw(pixels.clamped().into_data()),
+            Output::Raw | Output::Tile => Pixels::Raw(pixels.into_data()),
+        };
+        Some((rows, pixels))
+    }
+}
+
+/// A frame that is being blended from tiles.
+pub(super) struct Frame<'a> {
+    whole: &'a Mosaic,
+    blender: Blender,
+    pixels: Pixels,
+}
+
+impl Frame<'_> {
+    /// Adds the floats of the next tile.
+    pub(super) fn add(&mut self, tile: &Tile, pixels: Pixels) {
+        let Some((rows, pixels)) = self.whole.blend(&mut self.blender, tile, pixels) else { return };
+        self.pixels.place(&Rows { image: self.whole.size, rows, pixels: pixels.rows() });
+    }
+
+    /// Returns the frame.
+    pub(super) fn into_pixels(self) -> Pixels {
+        self.pixels
+    }
+}
+
 impl Vae {
-    /// Plans each size of tile of a decode on this device. A decode that is not in tiles has one
-    /// plan. Takes no GPU memory.
-    ///
-    /// # Errors
-    /// See [`plan_decode`](super::plan_decode).
-    pub fn plan_tiles(&self, latent_size: Size, options: &DecodeOptions) -> Result<TilePlans> {
-        self.planner.plan_tiles(latent_size, self.planner.unscaled(), options)
-    }
-
-    /// Returns the size and the options of the largest decode that runs at once: the whole image,
-    /// or the tile that takes the most memory.
-    pub(super) fn decoded_at_once(
-        &self,
-        latent_size: Size,
-        unscaled: bool,
-        options: &DecodeOptions,
-    ) -> Result<(Size, DecodeOptions)> {
-        check_size("size", latent_size)?;
-        match options.tiling.grid(latent_size) {
-            Some(_) => {
-                let largest = self.planner.plan_tiles(latent_size, unscaled, options)?.into_largest();
-                Ok((largest.input().size, tile_options(options)))
-            }
-            None => Ok((latent_size, *options)),
-        }
-    }
-
-    /// Decodes image `index` of `latents` in the tiles of `grid`, and hands finished rows to
+    /// Decodes image `index` of `latents` in the tiles of `request`, and hands finished rows to
     /// `sink`. The reported time runs from the first upload until all tiles are blended.
     pub(super) async fn decode_tiles(
         &mut self,
-        latents: &Latents,
-        index: u32,
-        grid: &Grid,
-        options: &DecodeOptions,
+        request: &Request,
+        mosaic: &Mosaic,
+        (latents, index): (&Latents, u32),
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<DecodedRows> {
-        if options.output.stays() {
+        if request.output.stays() {
             return Err(Error::input("output", "rgba8 or raw for tiles, which are blended on the host", "picture"));
         }
-        let unscaled = self.planner.unscaled() || latents.are_unscaled();
-        let factor = self.config().latent_factor(unscaled);
-        let size = self.config().image_size(latents.size(), unscaled);
-        let tile_options = tile_options(options);
-        let total = self.planner.plan_tiles(latents.size(), unscaled, options)?.macs();
-        if let Some(first) = grid.tiles().next() {
-            self.prepare_job(Job::Decode { latent_size: first.size(), unscaled, options: tile_options }).await?;
+        let plans = self.planner.plan(request)?;
+        let total = plans.macs(1);
+        if let Some(first) = mosaic.grid.tiles().next() {
+            self.prepare_job(&plans.of_size(first.size()).job(0)).await?;
         }
         let start = Instant::now();
-        let mut blender = Blender::new(grid, factor);
+        let mut blender = Blender::new(&mosaic.grid, mosaic.factor);
         let (mut reached, mut runs, mut fallback) = (0, Vec::new(), None);
         let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
-        for tile in grid.tiles() {
+        for tile in mosaic.grid.tiles() {
             let mut show = shown(control, &mut reached, total);
             let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
             let part = latents_of(&tile, latents, index)?;
-            // Boxed, because a decode calls itself here. It does so once: a tile is not cut again.
-            let decoded = Box::pin(self.decode(&part, 0, &tile_options, &mut tile_control)).await;
-            let decoded = decoded.map_err(|error| in_image(error, &tile, factor))?;
+            let job = plans.of_size(tile.size()).job(0);
+            let inputs = |plan: &Plan| part.input(0, &plan.inputs);
+            let ran = self.run_whole(&job, &inputs, &mut States::default(), &mut tile_control).await;
+            let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor))?;
             drop(show);
-            runs.push(decoded.run);
-            fallback = fallback.or(decoded.fallback);
-            let Pixels::Raw(values) = decoded.pixels else { unreachable!("tiles are decoded to floats") };
-            if let Some(Band { rows, pixels }) = blender.add(Planes::new(decoded.size, values)) {
-                let pixels = blended(pixels, options.output, self.config().clamps());
-                sink(Rows { image: size, rows, pixels: pixels.rows() })?;
+            runs.push(ran.report);
+            fallback = fallback.or(ran.fallback);
+            for pixels in ran.frames {
+                if let Some((rows, pixels)) = mosaic.blend(&mut blender, &tile, pixels) {
+                    sink(Rows { image: mosaic.size, rows, pixels: pixels.rows() })?;
+                }
             }
         }
-        Ok(DecodedRows { size, run: together(runs, start.elapsed().as_secs_f64()), fallback })
+        Ok(DecodedRows { size: mosaic.size, run: together(runs, start.elapsed().as_secs_f64()), fallback })
     }
 }
 
@@ -99,15 +144,6 @@ pub(super) fn shown(control: &mut Control<'_>, reached: &mut u64, total: u64) ->
     }
 }
 
-/// Converts blended `pixels` to `output`. Clamps raw values if the network `clamps`.
-pub(super) fn blended(pixels: Planes, output: Output, clamps: bool) -> Pixels {
-    match output {
-        Output::Rgba8 | Output::Picture(_) => Pixels::Rgba8(pixels.to_rgba8()),
-        Output::Raw if clamps => Pixels::Raw(pixels.clamped().into_data()),
-        Output::Raw | Output::Tile => Pixels::Raw(pixels.into_data()),
-    }
-}
-
 /// Returns the latents of one tile of image `index`.
 pub(super) fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<Latents> {
     let whole = latents.size();
@@ -119,8 +155,8 @@ pub(super) fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<L
         }
     }
     let shape = [latents.channels(), tile.size().height, tile.size().width];
-    let part = Latents::new(HostTensor { shape: shape.map(|extent| extent as usize).to_vec(), data })?;
-    Ok(if latents.are_unscaled() { part.unscaled() } else { part })
+    let shape = shape.map(|extent| extent as usize).to_vec();
+    Ok(Latents::new(HostTensor { shape, data })?.in_space(latents.space()))
 }
 
 /// Turns an error about a pixel of a tile into one about a pixel of the image.

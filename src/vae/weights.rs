@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use super::options::{Directions, LoadOptions};
 use super::planner::Planner;
-use super::wanted::{check, file_tensors, weights_of};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuBuffer, HostBytes, Preparing, Weight};
 use crate::io::Checkpoint;
@@ -24,32 +22,19 @@ pub(super) struct VaeWeights {
     /// The transform that the last plan applies to its input first, and the key under which it is
     /// kept.
     transform: Option<(Vec<f32>, WeightKey)>,
-    directions: Directions,
 }
 
 impl VaeWeights {
-    /// Reads the weights that `options` ask for, one tensor at a time, and uploads or keeps them.
-    pub(super) async fn load(
-        gpu: &Gpu,
-        checkpoint: &Checkpoint,
-        planner: &Planner,
-        options: LoadOptions,
-    ) -> Result<Self> {
-        let LoadOptions { directions, clips, .. } = options;
-        check(checkpoint, directions, clips)?;
-        let wanted = weights_of(planner.config(), planner.limits(), planner.storage(), directions, clips)?;
-        let mut loaded = Self {
-            gpu: BTreeMap::new(),
-            host: options.weights_on_host.then(BTreeMap::new),
-            transform: None,
-            directions: options.directions,
-        };
-        let needed = wanted.iter().map(|weight| weight.bytes).sum();
-        let mut done = Bytes(0);
-        let shapes = file_tensors(planner.config(), directions, clips);
-        for same in wanted.chunk_by(|one, next| one.name == next.name) {
+    /// Reads the weights that `planner` knows of, one tensor at a time, and uploads or keeps them.
+    pub(super) async fn load(gpu: &Gpu, checkpoint: &Checkpoint, planner: &Planner) -> Result<Self> {
+        let (options, manifest) = (planner.options(), planner.manifest());
+        manifest.check(checkpoint, options.directions)?;
+        let host = options.weights_on_host.then(BTreeMap::new);
+        let mut loaded = Self { gpu: BTreeMap::new(), host, transform: None };
+        let (mut done, needed) = (Bytes(0), manifest.bytes());
+        for same in manifest.tensors() {
             gpu.tell(Preparing::Weights { done, total: needed, tensor: &same[0].name });
-            let values = match shapes.get(&same[0].name) {
+            let values = match manifest.shape(&same[0].name) {
                 Some(shape) => checkpoint.read_f32(&same[0].name, shape).await?,
                 // No tensor of a file: these weights are zeros.
                 None => Vec::new(),
@@ -63,11 +48,6 @@ impl VaeWeights {
         }
         gpu.tell(Preparing::Weights { done, total: needed, tensor: "" });
         Ok(loaded)
-    }
-
-    /// Returns the directions whose weights are loaded.
-    pub(super) fn directions(&self) -> Directions {
-        self.directions
     }
 
     /// Stores a packed weight, on the host or on the GPU. `needed` is the bytes of all weights, for

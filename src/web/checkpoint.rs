@@ -77,7 +77,10 @@ impl WebCheckpoint {
 
     /// Returns facts about the model: files, layout, network, scale of the latents.
     pub fn info(&self) -> JsValue {
-        to_js(&Info { facts: self.checkpoint.facts(), latents: latent_facts(self.checkpoint.config(), false) })
+        to_js(&Info {
+            facts: self.checkpoint.facts(),
+            latents: latent_facts(self.checkpoint.config(), LatentSpace::Model),
+        })
     }
 }
 

@@ -13,9 +13,10 @@ use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
 use super::{Result, from_js, to_js};
 use crate::io::clips::{ClipAxes, ClipLatents};
+use crate::model::config::LatentSpace;
 use crate::plan::Planes;
 use crate::tensor::{Bytes, HostTensor, Size};
-use crate::vae::{ClipPlans, ClipState, Latents, Pixels};
+use crate::vae::{ClipState, Encoded, Latents, Pixels, Plans};
 
 /// Latents of a clip that stay in their file until they are read.
 #[wasm_bindgen(js_name = ClipLatents)]
@@ -46,7 +47,7 @@ impl WebClipLatents {
     /// True if the latents are the VAE's own.
     #[wasm_bindgen(js_name = areUnscaled)]
     pub fn are_unscaled(&self) -> bool {
-        self.clip.are_unscaled()
+        self.clip.space().is_unscaled()
     }
 
     /// Reads frame `index` of the latents, `[1, c, h, w]`.
@@ -54,7 +55,7 @@ impl WebClipLatents {
         let read = self.clip.read(index.into()..u64::from(index) + 1).await;
         let HostTensor { shape, data } = self.rejection.pass_on(read)?;
         let latents = Latents::new(HostTensor { shape: vec![1, shape[0], shape[2], shape[3]], data })?;
-        Ok(WebLatents { latents: if self.clip.are_unscaled() { latents.unscaled() } else { latents } })
+        Ok(WebLatents { latents: latents.in_space(self.clip.space()) })
     }
 }
 
@@ -94,7 +95,7 @@ struct ClipFacts {
 
 /// Converts the facts of `plans` to an object. `frames` is the result of a decode, or the input of
 /// an encode.
-fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
+fn plan_js(plans: &Plans, frames: Planes) -> JsValue {
     to_js(&ClipFacts {
         predicted_peak_bytes: plans.peak(),
         host_bytes: plans.host_bytes(),
@@ -102,8 +103,8 @@ fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
         width: frames.size.width,
         height: frames.size.height,
         frames: frames.frames,
-        first: PlanWithTimeline::of(&plans.first),
-        next: PlanWithTimeline::of(&plans.next),
+        first: PlanWithTimeline::of(plans.first()),
+        next: PlanWithTimeline::of(plans.later()),
     })
 }
 
@@ -113,17 +114,17 @@ impl WebPlanner {
     #[wasm_bindgen(js_name = planClip)]
     pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
-        let plans =
-            self.planner.plan_clip_decode(Size { width, height }, false, &options.options(self.planner.config())?)?;
-        Ok(plan_js(&plans, plans.next.result))
+        let options = options.options(self.planner.config())?;
+        let plans = self.planner.plan(&options.request(Size { width, height }, self.space).of_clip())?;
+        Ok(plan_js(&plans, plans.later().result))
     }
 
     /// Plans the encode of a clip with frames of `width` by `height` pixels.
     #[wasm_bindgen(js_name = planClipEncode)]
     pub fn plan_clip_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("plan options", options)?;
-        let plans = self.planner.plan_clip_encode(Size { width, height }, &options.options())?;
-        Ok(plan_js(&plans, plans.next.input()))
+        let plans = self.planner.plan(&options.options().request(Size { width, height }).of_clip())?;
+        Ok(plan_js(&plans, plans.later().input()))
     }
 }
 
@@ -134,7 +135,8 @@ impl WebVae {
     pub async fn begin_clip(&mut self, width: u32, height: u32, unscaled: bool, options: JsValue) -> Result<WebClip> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
         let options = options.options(self.vae.config())?;
-        let state = self.vae.begin_decode(Size { width, height }, unscaled, &options).await?;
+        let space = if unscaled { LatentSpace::Vae } else { self.space };
+        let state = self.vae.begin_clip(&options.request(Size { width, height }, space).of_clip()).await?;
         Ok(WebClip { state })
     }
 
@@ -143,7 +145,7 @@ impl WebVae {
     pub async fn decode_part(
         &mut self,
         clip: &mut WebClip,
-        latents: &WebLatents,
+        latents: &mut WebLatents,
         options: JsValue,
         cancel: &Cancel,
         progress: Option<Function>,
@@ -161,13 +163,15 @@ impl WebVae {
             frames.push(&frame);
             Ok(())
         };
-        let run = self.vae.decode_part(&mut clip.state, &latents.latents, 0, &mut control, &mut sink).await?;
-        let size = clip.state.plans().next.result.size;
+        self.in_own_space(latents);
+        let (run, fallback) =
+            self.vae.decode_part(&mut clip.state, &latents.latents, 0, &mut control, &mut sink).await?;
+        let size = clip.state.plans().later().result.size;
         Ok(object(&[
             ("width", size.width.into()),
             ("height", size.height.into()),
             ("frames", frames.into()),
-            ("report", self.report(before, run, None)),
+            ("report", self.report(before, run, fallback)),
         ]))
     }
 
@@ -175,8 +179,8 @@ impl WebVae {
     #[wasm_bindgen(js_name = beginClipEncode)]
     pub async fn begin_clip_encode(&mut self, width: u32, height: u32, options: JsValue) -> Result<WebClip> {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
-        self.gives_unscaled(&options)?;
-        let state = self.vae.begin_encode(Size { width, height }, &options.options()).await?;
+        self.given_space(&options)?;
+        let state = self.vae.begin_clip(&options.options().request(Size { width, height }).of_clip()).await?;
         Ok(WebClip { state })
     }
 
@@ -195,8 +199,9 @@ impl WebVae {
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target());
-        let (moments, run) = self.vae.encode_part(&mut clip.state, &frames.images, &mut control).await?;
+        let Encoded { moments, run, fallback } =
+            self.vae.encode_part(&mut clip.state, &frames.images, &mut control).await?;
         let (tensor, unscaled) = self.wanted(moments, &options)?;
-        Ok(encoded_js(tensor, &[1], unscaled, self.report(before, run, None)))
+        Ok(encoded_js(tensor, &[1], unscaled, self.report(before, run, fallback)))
     }
 }

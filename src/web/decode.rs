@@ -13,7 +13,7 @@ use crate::gpu::{Control, new_array};
 use crate::model::config::AutoencoderConfig;
 use crate::plan::{ChannelOrder, Output};
 use crate::tensor::{Bytes, Size};
-use crate::vae::{DecodeOptions, DecodedRows, Parking, RowPixels, Rows};
+use crate::vae::{DecodeOptions, DecodedRows, Latents, Parking, RowPixels, Rows};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -68,15 +68,16 @@ impl WebDecodeOptions {
 impl WebVae {
     /// Returns the width and height, in pixels, of the pictures that these latents decode to.
     #[wasm_bindgen(js_name = imageSize)]
-    pub fn image_size(&self, WebLatents { latents }: &WebLatents) -> Vec<u32> {
-        let Size { width, height } = self.vae.image_size(latents);
+    pub fn image_size(&self, latents: &mut WebLatents) -> Vec<u32> {
+        self.in_own_space(latents);
+        let Size { width, height } = self.vae.image_size(&latents.latents);
         vec![width, height]
     }
 
     /// Decodes one image. Returns its pixels or the picture on the device, with a report.
     pub async fn decode(
         &mut self,
-        latents: &WebLatents,
+        latents: &mut WebLatents,
         options: JsValue,
         cancel: &Cancel,
         progress: Option<Function>,
@@ -85,13 +86,15 @@ impl WebVae {
         let (decode, index) = (options.options(self.vae.config())?, options.index);
         // Plans of another size, precision or direction are freed first, so that the peak is that
         // of this decode.
-        self.vae.free_unless(latents.latents.size(), &decode);
+        self.in_own_space(latents);
+        let latents = &latents.latents;
+        self.vae.free_unless(&decode.request(latents.size(), latents.space()));
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
         let (decoded, data) = match options.output {
             WebOutput::Canvas => {
-                (self.vae.decode_picture(&latents.latents, index, options.format, &decode, &mut control).await?, None)
+                (self.vae.decode_picture(latents, index, options.format, &decode, &mut control).await?, None)
             }
             WebOutput::Rgba8 | WebOutput::Raw => self.decode_to_js(latents, &options, &decode, &mut control).await?,
         };
@@ -116,7 +119,7 @@ impl WebVae {
     /// Decodes into an array in JavaScript's memory.
     async fn decode_to_js(
         &mut self,
-        WebLatents { latents }: &WebLatents,
+        latents: &Latents,
         options: &WebDecodeOptions,
         decode: &DecodeOptions,
         control: &mut Control<'_>,

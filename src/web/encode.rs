@@ -8,6 +8,7 @@ use super::images::WebImages;
 use super::vae::{Cancel, Listener, WebVae, object};
 use super::{Result, from_js};
 use crate::error::Error;
+use crate::model::config::LatentSpace;
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::{EncodeOptions, Encoded, Parking, Posterior};
 
@@ -60,11 +61,11 @@ impl WebVae {
         progress: Option<Function>,
     ) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
-        self.gives_unscaled(&options)?;
+        self.given_space(&options)?;
         let encode = options.options();
         // Plans of another size, precision or direction are freed first, so that the peak is that
         // of this encode.
-        self.vae.free_unless_encoding(images.images.size(), &encode);
+        self.vae.free_unless(&encode.request(images.images.size()));
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
@@ -89,28 +90,24 @@ pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, rep
 }
 
 impl WebVae {
-    /// Returns true if the caller gets the VAE's own latents. A model that was loaded only for
-    /// these may lack the diffusion model's scale.
-    pub(super) fn gives_unscaled(&self, options: &WebEncodeOptions) -> Result<bool> {
-        match (options.unscaled, self.vae.planner().unscaled()) {
-            (Some(false), true) => {
-                let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");
-                Err(Error::input("latents that are scaled", expected, found.to_owned()).into())
-            }
-            (asked, loaded) => {
-                let unscaled = asked.unwrap_or(loaded);
-                if unscaled && options.output != WebOutput::Moments {
-                    self.vae.config().check_own_latents()?;
-                }
-                Ok(unscaled)
-            }
+    /// Returns the space of the latents that the caller gets. A model that was loaded only for the
+    /// VAE's own may lack the diffusion model's scale.
+    pub(super) fn given_space(&self, options: &WebEncodeOptions) -> Result<LatentSpace> {
+        if options.unscaled == Some(false) && self.space == LatentSpace::Vae {
+            let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");
+            return Err(Error::input("latents that are scaled", expected, found).into());
         }
+        let space = options.unscaled.map_or(self.space, LatentSpace::from_unscaled);
+        if space == LatentSpace::Vae && options.output != WebOutput::Moments {
+            self.vae.config().check_own_latents()?;
+        }
+        Ok(space)
     }
 
     /// Converts an encoder's output to the form that the caller asked for. Returns true with it if
     /// it is in the VAE's own scale.
     pub(super) fn wanted(&self, moments: HostTensor, options: &WebEncodeOptions) -> Result<(HostTensor, bool)> {
-        let unscaled = self.gives_unscaled(options)?;
+        let space = self.given_space(options)?;
         if options.output == WebOutput::Moments {
             return Ok((moments, true));
         }
@@ -119,6 +116,6 @@ impl WebVae {
             WebOutput::Sample => posterior.sample(options.seed, options.index)?,
             WebOutput::Mode | WebOutput::Moments => posterior.into_mode(),
         };
-        Ok((self.vae.encoded_latents(latents, unscaled)?, unscaled))
+        Ok((self.vae.encoded_latents(latents, space)?, space.is_unscaled()))
     }
 }

@@ -8,7 +8,7 @@ use super::Result;
 use super::source::{JsSource, MOST_BYTES, Rejection, Source};
 use crate::error::Error;
 use crate::io::read_latents;
-use crate::model::config::AutoencoderConfig;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::Latents;
 
@@ -57,7 +57,7 @@ impl WebLatents {
     /// Marks the latents as the VAE's own: without the diffusion model's scale.
     #[wasm_bindgen(js_name = asUnscaled)]
     pub fn into_unscaled(self) -> Self {
-        Self { latents: self.latents.unscaled() }
+        Self { latents: self.latents.in_space(LatentSpace::Vae) }
     }
 
     /// Returns the shape, `[n, c, h, w]`.
@@ -71,12 +71,11 @@ pub(super) fn extents(shape: &[u32]) -> Vec<usize> {
     shape.iter().map(|&extent| extent as usize).collect()
 }
 
-/// Returns the facts that callers need about a model's latents: the diffusion model's, or the VAE's
-/// own (`unscaled`).
-pub(super) fn latent_facts(config: &AutoencoderConfig, unscaled: bool) -> Value {
+/// Returns the facts that callers need about a model's latents in `space`.
+pub(super) fn latent_facts(config: &AutoencoderConfig, space: LatentSpace) -> Value {
     json!({
-        "latent_channels": config.channels(unscaled),
-        "pixels_per_latent": config.latent_factor(unscaled),
+        "latent_channels": config.channels(space),
+        "pixels_per_latent": config.latent_factor(space),
         "has_time": config.has_time(),
         "frames_per_latent": config.temporal_factor(),
     })

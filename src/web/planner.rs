@@ -12,7 +12,7 @@ use super::{Result, from_js, to_js};
 use crate::error::Error;
 use crate::gpu::shares_memory;
 use crate::limits::{DeviceLimits, Vendor};
-use crate::model::config::{AutoencoderConfig, Family};
+use crate::model::config::{AutoencoderConfig, Family, LatentSpace};
 use crate::plan::{Plan, PlanFacts, RunFacts};
 use crate::tensor::Size;
 use crate::vae::{Directions, LoadOptions, Planner, Precision};
@@ -22,6 +22,7 @@ use crate::vae::{Directions, LoadOptions, Planner, Precision};
 #[derive(Debug)]
 pub struct WebPlanner {
     pub(super) planner: Planner,
+    pub(super) space: LatentSpace,
 }
 
 /// A model and a device that need not exist.
@@ -51,8 +52,7 @@ impl Supposed {
             (None, None) => "neither",
             (Some(_), Some(_)) => "both",
         };
-        let expected = "its family, or its config".to_owned();
-        Err(Error::input("model", expected, found.to_owned()))
+        Err(Error::input("model", "its family, or its config", found))
     }
 
     /// Returns the limits that `wgvae plan` uses without an adapter, with the given ones replaced.
@@ -99,7 +99,7 @@ impl PlanWithTimeline {
 struct PictureFacts {
     #[serde(flatten)]
     plan: PlanWithTimeline,
-    tiles: usize,
+    tiles: u64,
 }
 
 #[wasm_bindgen(js_class = Planner)]
@@ -110,34 +110,38 @@ impl WebPlanner {
         let (config, limits) = (supposed.config()?, supposed.limits()?);
         let Supposed { direction: directions, precision, unscaled, weights_on_host, .. } = supposed;
         let clips = supposed.clips && config.has_time();
-        let options = LoadOptions { directions, precision, unscaled, weights_on_host, clips };
-        Ok(Self { planner: Planner::without_device(config, limits, options)? })
+        let options = LoadOptions { directions, precision, weights_on_host, clips };
+        let planner = Planner::without_device(config, limits, options)?;
+        Ok(Self { planner, space: LatentSpace::from_unscaled(unscaled) })
     }
 
     /// Returns facts about the latents: channels, pixels for each, and whether there is a time
     /// axis.
     pub fn latents(&self) -> JsValue {
-        to_js(&latent_facts(self.planner.config(), self.planner.unscaled()))
+        to_js(&latent_facts(self.planner.config(), self.space))
     }
 
     /// Plans a decode of `width` by `height` latents. Work and transfers are those of all tiles.
     pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
         let options = options.options(self.planner.config())?;
-        let plans = self.planner.plan_tiles(Size { width, height }, self.planner.unscaled(), &options)?;
-        let (tiles, macs) = (plans.count(), plans.macs());
-        let (transferred_bytes, predicted_seconds) = (plans.transferred(), plans.predicted_seconds());
-        let PlanWithTimeline { facts, timeline } = PlanWithTimeline::of(&plans.into_largest());
-        let facts = PlanFacts { macs, transferred_bytes, predicted_seconds, ..facts };
-        Ok(to_js(&PictureFacts { plan: PlanWithTimeline { facts, timeline }, tiles }))
+        let plans = self.planner.plan(&options.request(Size { width, height }, self.space))?;
+        let PlanWithTimeline { facts, timeline } = PlanWithTimeline::of(plans.first());
+        let facts = PlanFacts {
+            macs: plans.macs(1),
+            transferred_bytes: plans.transferred(1),
+            predicted_seconds: plans.predicted_seconds(1),
+            ..facts
+        };
+        Ok(to_js(&PictureFacts { plan: PlanWithTimeline { facts, timeline }, tiles: plans.count() }))
     }
 
     /// Plans an encode of an image of `width` by `height` pixels.
     #[wasm_bindgen(js_name = planEncode)]
     pub fn plan_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebEncodeOptions = from_js("plan options", options)?;
-        let plan = self.planner.plan_encode(Size { width, height }, &options.options())?;
-        Ok(to_js(&PlanWithTimeline::of(&plan)))
+        let plans = self.planner.plan(&options.options().request(Size { width, height }))?;
+        Ok(to_js(&PlanWithTimeline::of(plans.first())))
     }
 }
 
@@ -145,6 +149,6 @@ impl WebPlanner {
 impl WebVae {
     /// Returns the planner of this model's decodes and encodes.
     pub fn planner(&self) -> WebPlanner {
-        WebPlanner { planner: self.vae.planner().clone() }
+        WebPlanner { planner: self.vae.planner().clone(), space: self.space }
     }
 }

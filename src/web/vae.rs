@@ -11,9 +11,10 @@ use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
 use super::device::WebGpu;
-use super::latents::latent_facts;
+use super::latents::{WebLatents, latent_facts};
 use super::{Result, from_js, to_js};
 use crate::gpu::{Control, Gpu, Progress, RunReport};
+use crate::model::config::LatentSpace;
 use crate::tensor::Bytes;
 use crate::vae::{Fallback, LoadOptions, Precision, Vae};
 
@@ -66,6 +67,8 @@ struct Report {
 pub struct WebVae {
     gpu: Gpu,
     pub(super) vae: Vae,
+    /// The space of latents that do not say theirs.
+    pub(super) space: LatentSpace,
 }
 
 #[wasm_bindgen(js_class = Vae)]
@@ -75,15 +78,19 @@ impl WebVae {
     pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
         let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
         let WebCheckpoint { directions, clips, .. } = *checkpoint;
-        let options = LoadOptions { precision, unscaled, weights_on_host, directions, clips };
+        if !unscaled {
+            // Before weights are downloaded for latents without a meaning.
+            checkpoint.checkpoint.check_space(LatentSpace::Model)?;
+        }
+        let options = LoadOptions { precision, weights_on_host, directions, clips };
         let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
-        Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)? })
+        let space = LatentSpace::from_unscaled(unscaled);
+        Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)?, space })
     }
 
     /// Returns the storage, the loading time and facts about the latents.
     pub fn info(&self) -> JsValue {
-        let (config, unscaled) = (self.vae.config(), self.vae.planner().unscaled());
-        let mut info = latent_facts(config, unscaled);
+        let mut info = latent_facts(self.vae.config(), self.space);
         info["storage"] = json!(self.vae.storage());
         info["submission_target"] = json!(Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0);
         info["load_seconds"] = json!(self.vae.load_seconds());
@@ -95,6 +102,13 @@ impl WebVae {
 pub(super) type Compiled = (usize, Duration);
 
 impl WebVae {
+    /// Says that `latents` are the VAE's own, if the model was loaded for those.
+    pub(super) fn in_own_space(&self, latents: &mut WebLatents) {
+        if self.space == LatentSpace::Vae {
+            latents.latents.set_space(LatentSpace::Vae);
+        }
+    }
+
     /// Starts to measure a job that `cancel` stops. Returns the pipelines so far.
     pub(super) fn begin(&self, cancel: &Cancel) -> Compiled {
         self.gpu.heed(Some(Arc::clone(&cancel.flag)));

@@ -11,10 +11,7 @@ use std::process::Command;
 
 use image::ExtendedColorType;
 use regex::Regex;
-use wgvae::{
-    DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, Size, Storage, plan_clip_decode, plan_decode,
-    plan_encode,
-};
+use wgvae::{DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, LatentSpace, Plans, Size, Storage, plan};
 
 use crate::clips::video_model;
 use crate::commands::write_hollow;
@@ -175,13 +172,23 @@ fn smaller(words: &mut [String]) {
                 let time = config.temporal_factor();
                 assert!(config.has_time() && later.all(|later| later.is_multiple_of(time)), "{model} {frames}");
                 let size = Size { width: width / factor, height: height / factor };
-                plan_clip_decode(&config, size, &limits, Storage::F32, true, &DecodeOptions::default()).unwrap();
+                plan(
+                    &config,
+                    &DecodeOptions::default().request(size, LatentSpace::Vae).of_clip(),
+                    &limits,
+                    Storage::F32,
+                )
+                .unwrap();
             } else if words.iter().any(|word| word == "--encode") {
                 let size = Size { width, height };
-                plan_encode(&config, size, &limits, Storage::F32, &EncodeOptions::default()).unwrap();
+                plan(&config, &EncodeOptions::default().request(size), &limits, Storage::F32)
+                    .map(Plans::into_first)
+                    .unwrap();
             } else {
                 let size = Size { width: width / factor, height: height / factor };
-                plan_decode(&config, size, &limits, Storage::F32, true, &DecodeOptions::default()).unwrap();
+                plan(&config, &DecodeOptions::default().request(size, LatentSpace::Vae), &limits, Storage::F32)
+                    .map(Plans::into_first)
+                    .unwrap();
             }
         }
     }

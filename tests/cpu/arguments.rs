@@ -9,10 +9,9 @@ use wgvae::report::estimates::{Estimator, Work};
 
 use crate::networks::with_kl;
 use wgvae::{
-    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits,
-    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, LoadOptions, MatrixUnits, Network, Output,
-    Parking, Planner, Precision, Size, Storage, Tiling, Vendor, plan_clip_decode, plan_clip_encode, plan_decode,
-    plan_encode,
+    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions,
+    Error, FAMILIES, Family, HostTensor, Kl, LatentSpace, Latents, LoadOptions, MatrixUnits, Network, Output, Parking,
+    Planner, Plans, Precision, Size, Storage, Tiling, Vendor,
 };
 
 /// Most steps of a plan, and most bytes of its parameters: 2^21 steps, each with at most 256 bytes
@@ -235,10 +234,10 @@ proptest! {
         // A budget tries many plans, which takes seconds if there are many chunks.
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
-        check_answer(plan_decode(&config, size, &limits, storage, unscaled, &options))?;
+        check_answer(wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled)), &limits, storage).map(Plans::into_first))?;
         let (profile, parking) = (options.profile, options.parking);
         let options = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
-        check_answer(plan_encode(&config, size, &limits, storage, &options))?;
+        check_answer(wgvae::plan(&config, &options.request(size), &limits, storage).map(Plans::into_first))?;
     }
 
     #[test]
@@ -251,13 +250,13 @@ proptest! {
         let (profile, parking) = (options.profile, options.parking);
         let encode = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
         for plans in [
-            plan_clip_decode(&config, size, &limits, storage, unscaled, &options),
-            plan_clip_encode(&config, size, &limits, storage, &encode),
+            wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled)).of_clip(), &limits, storage),
+            wgvae::plan(&config, &encode.request(size).of_clip(), &limits, storage),
         ] {
             match plans {
-                Ok(ClipPlans { first, next, .. }) => {
-                    check_answer(Ok(first))?;
-                    check_answer(Ok(next))?;
+                Ok(plans) => {
+                    check_answer(Ok(plans.first().clone()))?;
+                    check_answer(Ok(plans.later().clone()))?;
                 }
                 Err(error) => check_answer(Err(error))?,
             }
@@ -277,7 +276,7 @@ proptest! {
 
     #[test]
     fn configurations_of_anything_are_answers(config in any_config(), size in any_size(), pixels in any_number(), overlap in any_number()) {
-        let _ = (config.validate(), config.spatial_factor(), config.image_size(size, false), config.latent_size(size, false));
+        let _ = (config.validate(), config.spatial_factor(), config.image_size(size, LatentSpace::Model), config.latent_size(size, LatentSpace::Model));
         for rule in [BlendRule::Linear, BlendRule::Cosine] {
             for (tile, overlap) in [(None, None), (Some(pixels), None), (None, Some(overlap)), (Some(pixels), Some(overlap))] {
                 if let Err(error) = Blend::for_model(rule, &config, tile, overlap) {
@@ -321,7 +320,13 @@ fn plans_of_impossible_networks_are_refused_by_name() {
         let mut config = odd_network(&[16, 32], 4, true);
         change(&mut config);
         let size = Size { width: 8, height: 8 };
-        plan_decode(&config, size, &DeviceLimits::webgpu_default(), Storage::F32, false, &DecodeOptions::default())
+        wgvae::plan(
+            &config,
+            &DecodeOptions::default().request(size, LatentSpace::Model),
+            &DeviceLimits::webgpu_default(),
+            Storage::F32,
+        )
+        .map(Plans::into_first)
     };
     let cases: [Wrong; 9] = [
         ("block_out_channels", |config| kl(config).block_out_channels.clear()),
@@ -347,7 +352,9 @@ fn plans_of_impossible_networks_are_refused_by_name() {
 fn devices_that_cannot_be_are_refused_by_name() {
     let plan = |limits: &DeviceLimits, storage| {
         let (config, size) = (odd_network(&[16, 32], 4, true), Size { width: 8, height: 8 });
-        plan_decode(&config, size, limits, storage, false, &DecodeOptions::default()).map(|plan| plan.steps.len())
+        wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), limits, storage)
+            .map(Plans::into_first)
+            .map(|plan| plan.steps.len())
     };
     for alignment in [0, 3, 512, u32::MAX] {
         let limits = DeviceLimits { min_uniform_buffer_offset_alignment: alignment, ..DeviceLimits::webgpu_default() };
@@ -407,7 +414,9 @@ fn work_without_end_is_refused() {
     };
     let plan = |config: &AutoencoderConfig, side, limits: &DeviceLimits| {
         let size = Size { width: side, height: side };
-        plan_decode(config, size, limits, Storage::F32, false, &DecodeOptions::default()).map(|plan| plan.steps.len())
+        wgvae::plan(config, &DecodeOptions::default().request(size, LatentSpace::Model), limits, Storage::F32)
+            .map(Plans::into_first)
+            .map(|plan| plan.steps.len())
     };
     let error = plan(&largest, 256, &limits).unwrap_err();
     assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");
@@ -426,7 +435,8 @@ fn tiles_of_thousands_of_sizes_are_refused() {
         let tiling = Tiling::Blend(Blend::new(BlendRule::Linear, tile, overlap).unwrap());
         let options = DecodeOptions { tiling, ..DecodeOptions::default() };
         let size = Size { width: 1024, height: 1024 };
-        plan_decode(&config, size, &DeviceLimits::webgpu_default(), Storage::F32, false, &options)
+        wgvae::plan(&config, &options.request(size, LatentSpace::Model), &DeviceLimits::webgpu_default(), Storage::F32)
+            .map(Plans::into_first)
     };
     let error = plan(512, 511).unwrap_err().to_string();
     assert!(error.contains("tile overlap") && error.contains("sizes"), "{error}");

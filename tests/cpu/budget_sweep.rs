@@ -7,8 +7,8 @@ use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
-    Bytes, ChannelOrder, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, Output, Parking, Size, Storage,
-    plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    Bytes, ChannelOrder, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, LatentSpace, Output, Parking,
+    Plans, Size, Storage,
 };
 
 use crate::sweep::is_full;
@@ -119,15 +119,18 @@ fn check(what: &str, plan: Planned<'_>) {
 /// Checks decode and encode of a picture.
 fn check_picture(family: &str, width: u32, height: u32, parking: Parking, output: Output) {
     let config = Family::find(family).unwrap().config();
-    let factor = config.latent_factor(false);
+    let factor = config.latent_factor(LatentSpace::Model);
     let (latents, image) = (Size { width: width / factor, height: height / factor }, Size { width, height });
     check(&format!("{family} {image} decode, parking {parking:?}"), &|memory_budget| {
         let options = DecodeOptions { memory_budget, parking, output, ..DecodeOptions::default() };
-        Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
+        Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model), &limits(), Storage::F16)
+            .map(Plans::into_first)?
+            .memory
+            .peak())
     });
     check(&format!("{family} {image} encode, parking {parking:?}"), &|memory_budget| {
         let options = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
-        Ok(plan_encode(&config, image, &limits(), Storage::F16, &options)?.memory.peak())
+        Ok(wgvae::plan(&config, &options.request(image), &limits(), Storage::F16).map(Plans::into_first)?.memory.peak())
     });
 }
 
@@ -148,7 +151,10 @@ fn budgets_that_were_refused_between_two_that_were_not() {
         let latents = Size { width: width / 8, height: height / 8 };
         let plan = |memory_budget| -> wgvae::Result<Bytes> {
             let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
-            Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
+            Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model), &limits(), Storage::F16)
+                .map(Plans::into_first)?
+                .memory
+                .peak())
         };
         let smallest = smallest(family, &plan);
         for budget in budgets {
@@ -167,7 +173,10 @@ fn large_pictures_near_the_smallest_budget() {
         let plan = |memory_budget| -> wgvae::Result<Bytes> {
             let output = Output::Picture(ChannelOrder::Rgba);
             let options = DecodeOptions { memory_budget, parking: Parking::On, output, ..DecodeOptions::default() };
-            Ok(plan_decode(&config, latents, &limits(), Storage::F16, false, &options)?.memory.peak())
+            Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model), &limits(), Storage::F16)
+                .map(Plans::into_first)?
+                .memory
+                .peak())
         };
         let smallest = smallest(family, &plan);
         println!("{family}: {smallest}");
@@ -189,11 +198,17 @@ fn clips() {
             for parking in PARKINGS {
                 check(&format!("{family} {frame} clip decode, parking {parking:?}"), &|memory_budget| {
                     let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
-                    Ok(plan_clip_decode(&config, latents, &limits(), Storage::F16, false, &options)?.peak())
+                    Ok(wgvae::plan(
+                        &config,
+                        &options.request(latents, LatentSpace::Model).of_clip(),
+                        &limits(),
+                        Storage::F16,
+                    )?
+                    .peak())
                 });
                 check(&format!("{family} {frame} clip encode, parking {parking:?}"), &|memory_budget| {
                     let options = EncodeOptions { memory_budget, parking, ..EncodeOptions::default() };
-                    Ok(plan_clip_encode(&config, frame, &limits(), Storage::F16, &options)?.peak())
+                    Ok(wgvae::plan(&config, &options.request(frame).of_clip(), &limits(), Storage::F16)?.peak())
                 });
             }
         }
@@ -219,7 +234,7 @@ proptest! {
     #[test]
     fn random_jobs_have_monotone_answers((multiples, [width, height], storage, parking, on_host, parts) in jobs()) {
         let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
-        let graph = decoder(&odd_network(&channels, 4, true), Size { width, height }, false);
+        let graph = decoder(&odd_network(&channels, 4, true), Size { width, height }, LatentSpace::Model);
         let weights = if on_host { Weights::Host } else { Weights::Device };
         let options = PlanOptions { parking, weights, ..PlanOptions::new(storage, Output::Raw) };
         let plan = |memory_budget| -> wgvae::Result<Bytes> {

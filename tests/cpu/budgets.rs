@@ -6,8 +6,8 @@ use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, Error, Family, HostTensor, Output, Parking, Size, Storage,
-    plan_decode,
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, Error, Family, HostTensor, LatentSpace, Output, Parking,
+    Plans, Size, Storage,
 };
 
 use crate::formula;
@@ -42,7 +42,7 @@ struct Decode {
 impl Decode {
     fn plan(&self, memory_budget: Option<Bytes>) -> Result<Plan, Error> {
         let [height, width] = [1, 2].map(|axis| u32::try_from(self.latents.shape[axis]).unwrap());
-        let graph = decoder(&self.config, Size { width, height }, false);
+        let graph = decoder(&self.config, Size { width, height }, LatentSpace::Model);
         Plan::new(&graph, &self.limits, &PlanOptions { memory_budget, ..self.options.clone() })
     }
 
@@ -126,7 +126,7 @@ proptest! {
         let weights = formula::decoder(&config);
         let options = PlanOptions { chunk_limit: Bytes(1 << 13), storage, ..options(parking, residence) };
         let [rows, columns] = [height, width].map(|extent| u32::try_from(extent).unwrap());
-        let graph = decoder(&config, Size { width: columns, height: rows }, false);
+        let graph = decoder(&config, Size { width: columns, height: rows }, LatentSpace::Model);
         let limits = tight_limits(&graph, &options, times);
         let decode = Decode { config, latents, options, limits };
         let whole = decode.plan(None).unwrap();
@@ -164,7 +164,9 @@ fn published_models_fit_small_budgets() {
         let size = Size { width: side / config.spatial_factor(), height: side / config.spatial_factor() };
         let plan = |memory_budget| {
             let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
-            plan_decode(&config, size, &limits, Storage::F16, false, &options).unwrap()
+            wgvae::plan(&config, &options.request(size, LatentSpace::Model), &limits, Storage::F16)
+                .map(Plans::into_first)
+                .unwrap()
         };
         let (whole, budget) = (plan(None), Bytes(mebibytes << 20));
         let within = plan(Some(budget));

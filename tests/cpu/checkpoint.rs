@@ -7,7 +7,7 @@ use std::path::Path;
 use pollster::block_on;
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::{
-    AutoencoderConfig, ByteSource, Checkpoint, Error, Family, FileSource, HostTensor, LatentScale, Layout,
+    AutoencoderConfig, ByteSource, Checkpoint, Error, Family, FileSource, HostTensor, LatentScale, LatentSpace, Layout,
     MemorySource, OwnLatents, Parameters, Variant,
 };
 
@@ -186,9 +186,13 @@ fn names_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
     ] {
         let checkpoint = tiny_decoder(name, latents, &[]).expect(name);
         assert_eq!(checkpoint.config().own_latents, vae.map_or(OwnLatents::Unknown, stand_in), "{name}");
-        assert_eq!(checkpoint.check_meaning(true).is_ok(), vae.is_some(), "{name}");
+        assert_eq!(checkpoint.check_space(LatentSpace::Vae).is_ok(), vae.is_some(), "{name}");
     }
-    let text = tiny_decoder("model.safetensors", 16, &[]).expect("a VAE").check_meaning(true).unwrap_err().to_string();
+    let text = tiny_decoder("model.safetensors", 16, &[])
+        .expect("a VAE")
+        .check_space(LatentSpace::Vae)
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("taesd3, taef1") && text.contains("--family"), "{text}");
     let named = tiny_decoder("taesd.safetensors", 4, &[]).expect("a VAE").with_family("taesdxl").expect("fits");
     assert_eq!(named.config().own_latents, stand_in("sdxl"));

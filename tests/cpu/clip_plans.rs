@@ -7,8 +7,8 @@ use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Home, HostStates, Plan, PlanOptions};
 use wgvae::{
-    Bytes, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Error, Family, HostTensor, MatrixUnits,
-    Output, Parking, Size, Storage, plan_clip_decode, plan_clip_encode,
+    Bytes, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Error, Family, HostTensor, LatentSpace, MatrixUnits,
+    Output, Parking, Plans, Request, Size, Storage,
 };
 
 use crate::clip::{frames_of, parts, size_of_frame};
@@ -105,7 +105,7 @@ fn check(name: &str, ending: &str, check: impl Fn(&Case<'_>)) {
     };
     check(&Case {
         name: format!("{name} frames{ending}"),
-        graph: &|part| part_of_decoder(config, part, size_of_frame(&latents), false),
+        graph: &|part| part_of_decoder(config, part, size_of_frame(&latents), LatentSpace::Model),
         input: &latents,
         step: 1,
         latents: golden.output(&format!("moments{ending}")).unwrap().shape[2],
@@ -150,12 +150,19 @@ fn the_weights_of_both_parts_count() {
     let size = Size { width: 64, height: 64 };
     for family in ["wan21", "seedvr2"] {
         let config = Family::find(family).unwrap().config();
-        let decode = plan_clip_decode(&config, size, &limits, Storage::F32, true, &DecodeOptions::default()).unwrap();
-        let encode = plan_clip_encode(&config, size, &limits, Storage::F32, &EncodeOptions::default()).unwrap();
+        let decode = wgvae::plan(
+            &config,
+            &DecodeOptions::default().request(size, LatentSpace::Vae).of_clip(),
+            &limits,
+            Storage::F32,
+        )
+        .unwrap();
+        let encode =
+            wgvae::plan(&config, &EncodeOptions::default().request(size).of_clip(), &limits, Storage::F32).unwrap();
         for plans in [decode, encode] {
-            let all = plans.first.memory.weights;
-            assert_eq!(plans.next.memory.weights, all, "{family}");
-            let own: Bytes = plans.next.weights.iter().map(|weight| weight.bytes).sum();
+            let all = plans.first().memory.weights;
+            assert_eq!(plans.later().memory.weights, all, "{family}");
+            let own: Bytes = plans.later().weights.iter().map(|weight| weight.bytes).sum();
             assert!(all >= own, "{family}: {all} and {own}");
         }
     }
@@ -171,7 +178,7 @@ fn states_fill_what_a_budget_leaves() {
         let config = Family::find(family).unwrap().config();
         let plan = |memory_budget| {
             let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
-            plan_clip_decode(&config, size, &limits, Storage::F16, false, &options).unwrap()
+            wgvae::plan(&config, &options.request(size, LatentSpace::Model).of_clip(), &limits, Storage::F16).unwrap()
         };
         let whole = plan(None);
         assert_eq!(whole.host_bytes(), Bytes(0), "{family}: without a budget");
@@ -180,7 +187,7 @@ fn states_fill_what_a_budget_leaves() {
         for eighths in [0, 1, 3, 5, 7] {
             let budget = Bytes(whole.peak().0 - states * eighths / 8);
             let plans = plan(Some(budget));
-            let waiting = plans.next.states.iter().filter(|state| state.home == Home::Host);
+            let waiting = plans.later().states.iter().filter(|state| state.home == Home::Host);
             let waiting: u64 = waiting.map(|state| state.bytes().0).sum();
             assert!(plans.peak() <= budget, "{family}: {} within {budget}", plans.peak());
             assert!(waiting >= before, "{family}: {} in host memory within {budget}", Bytes(waiting));
@@ -202,13 +209,13 @@ fn a_refused_budget_names_one_that_will_do() {
         for parking in [Parking::On, Parking::Off] {
             let decode = |budget| {
                 let options = DecodeOptions { memory_budget: Some(budget), parking, ..DecodeOptions::default() };
-                plan_clip_decode(&config, latents, &limits, Storage::F16, false, &options)
+                wgvae::plan(&config, &options.request(latents, LatentSpace::Model).of_clip(), &limits, Storage::F16)
             };
             let encode = |budget| {
                 let options = EncodeOptions { memory_budget: Some(budget), parking, ..EncodeOptions::default() };
-                plan_clip_encode(&config, frame, &limits, Storage::F16, &options)
+                wgvae::plan(&config, &options.request(frame).of_clip(), &limits, Storage::F16)
             };
-            let plans: [&dyn Fn(Bytes) -> wgvae::Result<ClipPlans>; 2] = [&decode, &encode];
+            let plans: [&dyn Fn(Bytes) -> wgvae::Result<Plans>; 2] = [&decode, &encode];
             for plan in plans {
                 let Err(Error::Budget { smallest, image, .. }) = plan(Bytes(1)) else {
                     panic!("one byte is no budget")
@@ -216,6 +223,28 @@ fn a_refused_budget_names_one_that_will_do() {
                 assert_eq!(image, frame, "{family} {parking:?}");
                 let peak = plan(smallest).unwrap().peak();
                 assert!(peak <= smallest, "{family} {parking:?}: {peak} within {smallest}");
+            }
+        }
+    }
+}
+
+/// The peak of the plans without a budget is a budget that fits, whether or not activations may
+/// wait in host memory.
+#[test]
+fn the_own_peak_is_a_budget() {
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    for family in ["wan21", "qwen_image", "seedvr2"] {
+        let config = Family::find(family).unwrap().config();
+        let latents = Size { width: 32, height: 24 };
+        let image = config.image_size(latents, LatentSpace::Model);
+        for request in [Request::decode(latents, LatentSpace::Model).of_clip(), Request::encode(image).of_clip()] {
+            for parking in [Parking::On, Parking::Off] {
+                let request = Request { parking, ..request };
+                let peak = wgvae::plan(&config, &request, &limits, Storage::F16).unwrap().peak();
+                let within = Request { memory_budget: Some(peak), ..request };
+                let plans = wgvae::plan(&config, &within, &limits, Storage::F16);
+                let found = plans.map(|plans| plans.peak()).map_err(|error| error.to_string());
+                assert!(found.as_ref().is_ok_and(|found| *found <= peak), "{family} {request:?}: {peak}, {found:?}");
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use wgvae::LatentSpace;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -92,22 +93,30 @@ fn latents_in_patches_have_two_sizes() {
     let size = |width, height| Size { width, height };
     for name in ["flux2", "flux2_small_decoder", "taef2"] {
         let config = Family::find(name).expect(name).config();
-        assert_eq!((config.channels(true), config.channels(false), config.model_channels()), (32, 128, 128), "{name}");
-        assert_eq!((config.latent_factor(true), config.latent_factor(false)), (8, 16), "{name}");
-        assert_eq!(config.image_size(size(3, 5), true), size(24, 40), "{name}");
-        assert_eq!(config.image_size(size(3, 5), false), size(48, 80), "{name}");
-        assert_eq!(config.latent_size(size(48, 80), true), size(6, 10), "{name}");
-        assert_eq!(config.latent_size(size(48, 80), false), size(3, 5), "{name}");
+        assert_eq!(
+            (config.channels(LatentSpace::Vae), config.channels(LatentSpace::Model), config.model_channels()),
+            (32, 128, 128),
+            "{name}"
+        );
+        assert_eq!(
+            (config.latent_factor(LatentSpace::Vae), config.latent_factor(LatentSpace::Model)),
+            (8, 16),
+            "{name}"
+        );
+        assert_eq!(config.image_size(size(3, 5), LatentSpace::Vae), size(24, 40), "{name}");
+        assert_eq!(config.image_size(size(3, 5), LatentSpace::Model), size(48, 80), "{name}");
+        assert_eq!(config.latent_size(size(48, 80), LatentSpace::Vae), size(6, 10), "{name}");
+        assert_eq!(config.latent_size(size(48, 80), LatentSpace::Model), size(3, 5), "{name}");
     }
     let config = Family::find("sd15").expect("a family").config();
-    assert_eq!((config.channels(true), config.channels(false)), (4, 4));
-    assert_eq!(config.image_size(size(3, 5), false), config.image_size(size(3, 5), true));
+    assert_eq!((config.channels(LatentSpace::Vae), config.channels(LatentSpace::Model)), (4, 4));
+    assert_eq!(config.image_size(size(3, 5), LatentSpace::Model), config.image_size(size(3, 5), LatentSpace::Vae));
 }
 
 #[test]
 fn what_fills_no_latent_counts_in_tiny_autoencoders_only() {
     let image = Size { width: 135, height: 129 };
-    let latents = |family| Family::find(family).expect("a family").config().latent_size(image, true);
+    let latents = |family| Family::find(family).expect("a family").config().latent_size(image, LatentSpace::Vae);
     for family in ["sd15", "flux2", "wan21", "seedvr2"] {
         assert_eq!(latents(family), Size { width: 16, height: 16 }, "{family}");
     }
@@ -401,8 +410,14 @@ fn tiny_autoencoders_have_the_scale_of_the_vae_that_they_stand_in_for() {
 fn relatives_of_flux2_have_its_network_and_other_latents() {
     let sizes = |name: &str| {
         let config = family_of(name);
-        let latents = config.latent_size(Size { width: 83, height: 50 }, false);
-        (config.model_channels(), latents.width, latents.height, config.latent_factor(false), config.image_step(false))
+        let latents = config.latent_size(Size { width: 83, height: 50 }, LatentSpace::Model);
+        (
+            config.model_channels(),
+            latents.width,
+            latents.height,
+            config.latent_factor(LatentSpace::Model),
+            config.image_step(LatentSpace::Model),
+        )
     };
     assert_eq!(sizes("flux2"), (128, 5, 3, 16, 16));
     assert_eq!(sizes("ideogram4"), (128, 5, 3, 16, 16));

@@ -5,7 +5,7 @@ use wgvae::model::graph::Graph;
 use wgvae::model::networks::{decoder, encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{Bytes, DeviceKind, DeviceLimits, HostTensor, Output, Size, Storage};
+use wgvae::{Bytes, DeviceKind, DeviceLimits, HostTensor, LatentSpace, Output, Size, Storage};
 
 use crate::formula;
 use crate::golden::Golden;
@@ -50,9 +50,9 @@ fn size_of(tensor: &HostTensor) -> Size {
 fn family(name: &str) {
     let golden = Golden::open(name);
     let latents = golden.latents();
-    check(&golden, name, "image", &decoder(&golden.config, size_of(&latents), false), &latents);
+    check(&golden, name, "image", &decoder(&golden.config, size_of(&latents), LatentSpace::Model), &latents);
     if let Some(own) = golden.own_latents() {
-        check(&golden, name, "image_own", &decoder(&golden.config, size_of(&own), true), &own);
+        check(&golden, name, "image_own", &decoder(&golden.config, size_of(&own), LatentSpace::Vae), &own);
     }
     let image = golden.image().expect("every family encodes");
     let graph = encoder(&golden.config, size_of(&image));
@@ -96,7 +96,7 @@ fn streams_beyond_half_precision() {
     ] {
         let golden = Golden::open(name);
         let (latents, image) = (golden.latents(), golden.image().unwrap());
-        let graph = decoder(&golden.config, size_of(&latents), false);
+        let graph = decoder(&golden.config, size_of(&latents), LatentSpace::Model);
         check_beyond_halves(name, &format!("decoder.{first}"), &graph, &latents, golden.f16_error("image"));
         let graph = encoder(&golden.config, size_of(&image));
         let f16_error = golden.f16_error(golden.encoded());

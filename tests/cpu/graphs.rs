@@ -5,7 +5,7 @@ use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::{decoder, encoder, frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
-use wgvae::{AutoencoderConfig, HostTensor, Size};
+use wgvae::{AutoencoderConfig, HostTensor, LatentSpace, Size};
 
 use crate::clip::{frames_of, parts, size_of_frame};
 use crate::formula;
@@ -41,12 +41,12 @@ fn check_fixture(name: &str) {
     let config = &golden.config;
     config.validate().unwrap();
     let latents = golden.latents();
-    assert_eq!(latents.shape[1], config.channels(false) as usize, "{name}");
-    let decoded = run(&decoder(config, size_of(&latents), false), &latents);
+    assert_eq!(latents.shape[1], config.channels(LatentSpace::Model) as usize, "{name}");
+    let decoded = run(&decoder(config, size_of(&latents), LatentSpace::Model), &latents);
     check(&format!("{name} image"), &decoded, golden.output("image").unwrap());
     if let Some(own) = golden.own_latents() {
-        assert_eq!(own.shape[1], config.channels(true) as usize, "{name}");
-        let decoded = run(&decoder(config, size_of(&own), true), &own);
+        assert_eq!(own.shape[1], config.channels(LatentSpace::Vae) as usize, "{name}");
+        let decoded = run(&decoder(config, size_of(&own), LatentSpace::Vae), &own);
         check(&format!("{name} image_own"), &decoded, golden.output("image_own").unwrap());
     }
     let Some(image) = golden.image() else { return };
@@ -59,8 +59,8 @@ fn check_fixture(name: &str) {
         check(&format!("{name} encoded_own"), &encoded, own);
     }
     if let Some(scaled) = golden.output("encoded") {
-        let own = config.latent_size(size_of(&image), true);
-        assert_eq!(config.latent_size(size_of(&image), false), size_of(scaled), "{name}");
+        let own = config.latent_size(size_of(&image), LatentSpace::Vae);
+        assert_eq!(config.latent_size(size_of(&image), LatentSpace::Model), size_of(scaled), "{name}");
         check(&format!("{name} encoded"), &as_the_model_takes_it(config, &encoded, own), scaled);
     }
 }
@@ -139,7 +139,7 @@ fn check_clip(name: &str) {
         assert_eq!(done, outputs.shape[2], "{name} {what}: frames");
     };
     let latents = golden.latents();
-    let decoder = |part| part_of_decoder(config, part, size_of_frame(&latents), false);
+    let decoder = |part| part_of_decoder(config, part, size_of_frame(&latents), LatentSpace::Model);
     run(&decoder, &latents, 1, golden.output("frames").unwrap(), "frames");
     let pixels = golden.pixels().unwrap();
     let encoder = |part| part_of_encoder(config, part, size_of_frame(&pixels));

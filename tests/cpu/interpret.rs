@@ -7,7 +7,9 @@ use wgvae::internals::odd_network;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, FileSource, HostTensor, Output, Size, Storage};
+use wgvae::{
+    AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, FileSource, HostTensor, LatentSpace, Output, Size, Storage,
+};
 
 use crate::formula;
 use crate::interpreter::{interpret, interpret_and_measure};
@@ -25,7 +27,7 @@ const WHOLE: Chunks = Chunks { all: u64::MAX, keys: u64::MAX };
 /// Plans `config` on a device of `kind`, cut into `chunks`.
 fn plan(config: &AutoencoderConfig, latents: &HostTensor, storage: Storage, chunks: Chunks, kind: DeviceKind) -> Plan {
     let [height, width] = [1, 2].map(|axis| u32::try_from(latents.shape[latents.shape.len() - 3 + axis]).unwrap());
-    let graph = decoder(config, Size { width, height }, false);
+    let graph = decoder(config, Size { width, height }, LatentSpace::Model);
     let options = PlanOptions {
         chunk_limit: Bytes(chunks.all),
         keys_limit: Bytes(chunks.keys),
@@ -147,7 +149,7 @@ fn an_estimate_with_the_images_own_norms_is_exact() {
         let config = odd_network(&channels, 8, attention);
         let latents = formula::latents(&[config.latent_channels as usize, 11, 9]);
         let weights = formula::decoder(&config);
-        let graph = decoder(&config, Size { width: 9, height: 11 }, false);
+        let graph = decoder(&config, Size { width: 9, height: 11 }, LatentSpace::Model);
         let limits = DeviceLimits::webgpu_default();
         let options = PlanOptions { chunk_limit: Bytes(1 << 13), ..PlanOptions::new(Storage::F32, Output::Raw) };
         let exact = interpret(&Plan::new(&graph, &limits, &options).unwrap(), &weights, &latents.data);

@@ -3,7 +3,9 @@
 use pollster::block_on;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::{read_header, write_safetensors};
-use wgvae::{HostTensor, Latents, MemorySource, Result, StoredLatents, read_images, read_latents, write_latents};
+use wgvae::{
+    HostTensor, LatentSpace, Latents, MemorySource, Result, StoredLatents, read_images, read_latents, write_latents,
+};
 
 fn values() -> HostTensor {
     HostTensor { shape: vec![1, 1, 2, 2], data: vec![0.5, -1.0, 2.0, 3.25] }
@@ -26,8 +28,8 @@ fn read(tensors: &[(&str, &HostTensor)], name: Option<&str>) -> Result<StoredLat
 #[test]
 fn a_file_of_comfyui_holds_the_vaes_own_values() {
     let stored = read(&[("latent_tensor", &values()), ("latent_format_version_0", &nothing())], None).unwrap();
-    assert_eq!(stored, StoredLatents { tensor: values(), unscaled: true });
-    assert!(Latents::stored(stored).unwrap().are_unscaled());
+    assert_eq!(stored, StoredLatents { tensor: values(), space: LatentSpace::Vae });
+    assert_eq!(Latents::stored(stored).unwrap().space(), LatentSpace::Vae);
 }
 
 /// Tests `ComfyUI`'s files for FLUX.2: its VAE undoes patches and batch norm, so saved latents have
@@ -36,9 +38,12 @@ fn a_file_of_comfyui_holds_the_vaes_own_values() {
 fn a_file_of_comfyui_for_flux2_is_as_the_diffusion_model_leaves_it() {
     let tensor = HostTensor { shape: vec![1, 128, 1, 2], data: vec![0.5; 256] };
     let stored = read(&[("latent_tensor", &tensor), ("latent_format_version_0", &nothing())], None).unwrap();
-    assert_eq!(stored, StoredLatents { tensor, unscaled: false });
+    assert_eq!(stored, StoredLatents { tensor, space: LatentSpace::Model });
     let own = HostTensor { shape: vec![1, 32, 2, 4], data: vec![0.5; 256] };
-    assert!(read(&[("latent_tensor", &own), ("latent_format_version_0", &nothing())], None).unwrap().unscaled);
+    assert_eq!(
+        read(&[("latent_tensor", &own), ("latent_format_version_0", &nothing())], None).unwrap().space,
+        LatentSpace::Vae
+    );
 }
 
 /// Tests old files of `ComfyUI`: its `LoadLatent` multiplies them by the inverse of SD 1's factor,
@@ -47,13 +52,13 @@ fn a_file_of_comfyui_for_flux2_is_as_the_diffusion_model_leaves_it() {
 fn an_old_file_of_comfyui_has_them_times_the_factor_of_sd_1() {
     let stored = read(&[("latent_tensor", &values())], None).unwrap();
     assert_eq!(stored.tensor.data, scaled(1.0 / 0.18215));
-    assert!(stored.unscaled);
+    assert_eq!(stored.space, LatentSpace::Vae);
     assert_eq!(read(&[("latent_tensor", &values())], Some("latent_tensor")).unwrap(), stored, "by its name");
 }
 
 #[test]
 fn other_names_are_as_the_diffusion_model_leaves_them() {
-    let plain = StoredLatents { tensor: values(), unscaled: false };
+    let plain = StoredLatents { tensor: values(), space: LatentSpace::Model };
     assert_eq!(read(&[("latents", &values())], None).unwrap(), plain);
     assert_eq!(
         read(&[("latent_tensor", &nothing()), ("latents", &values())], None).unwrap(),
@@ -61,20 +66,20 @@ fn other_names_are_as_the_diffusion_model_leaves_them() {
         "latents go first"
     );
     assert_eq!(read(&[("latent_tensor", &nothing()), ("z", &values())], Some("z")).unwrap(), plain);
-    assert!(!Latents::stored(plain).unwrap().are_unscaled());
+    assert_eq!(Latents::stored(plain).unwrap().space(), LatentSpace::Model);
 }
 
 #[test]
 fn what_is_written_is_read_back_with_its_scale() {
-    for unscaled in [false, true] {
-        let latents = StoredLatents { tensor: values(), unscaled };
+    for space in [LatentSpace::Model, LatentSpace::Vae] {
+        let latents = StoredLatents { tensor: values(), space };
         let file = write_latents(&latents, &[("family", "sd15".to_owned())]).unwrap();
         assert_eq!(block_on(read_latents(&MemorySource::new("a.safetensors", file.clone()), None)).unwrap(), latents);
         let header = block_on(read_header(&MemorySource::new("a.safetensors", file))).unwrap();
         assert_eq!(header.metadata["family"], "sd15");
-        assert_eq!(header.metadata["unscaled"], unscaled.to_string());
+        assert_eq!(header.metadata["unscaled"], space.is_unscaled().to_string());
     }
-    let short = StoredLatents { tensor: HostTensor { shape: vec![5], data: vec![0.0; 4] }, unscaled: false };
+    let short = StoredLatents { tensor: HostTensor { shape: vec![5], data: vec![0.0; 4] }, space: LatentSpace::Model };
     let text = write_latents(&short, &[]).unwrap_err().to_string();
     assert!(text.contains("data of shape [5]") && text.contains("4 elements"), "{text}");
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// Layers (first component below `src/`), each with the modules that it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
     ("ordered", &[]),
+    ("direction", &[]),
     ("tensor", &["error", "limits"]),
     ("printable", &[]),
     ("error", &["printable", "tensor", "limits"]),
@@ -15,16 +16,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("plan", &["ordered", "model", "kernels", "limits", "tensor", "error"]),
     ("gpu", &["plan", "kernels", "limits", "tensor", "error"]),
     ("io", &["ordered", "tensor", "error", "model::config"]),
-    ("report", &["tensor", "limits", "error", "model::config"]),
+    ("report", &["direction", "tensor", "limits", "error", "model::config"]),
     ("tiling", &["tensor", "error", "model::config"]),
     ("quality", &["tensor"]),
     ("hub", &["io", "tensor", "error"]),
     ("tuning", &["gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
     ("selftest", &["vae", "io", "gpu", "plan", "kernels", "limits", "tensor", "error"]),
-    ("vae", &["ordered", "io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
+    ("vae", &["direction", "ordered", "io", "gpu", "plan", "kernels", "model", "tiling", "limits", "tensor", "error"]),
     (
         "lib",
         &[
+            "direction",
             "printable",
             "io",
             "gpu",

@@ -10,7 +10,9 @@ use wgvae::kernels::matmul_matrix::MatrixParams;
 use wgvae::kernels::winograd::{InParams, OutParams};
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Action, Plan, PlanOptions, Step};
-use wgvae::{AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, Family, MatrixUnits, Output, Size, Storage};
+use wgvae::{
+    AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, Family, LatentSpace, MatrixUnits, Output, Size, Storage,
+};
 
 use crate::formula;
 use crate::golden::Golden;
@@ -72,7 +74,7 @@ fn whole_matrices_of_halves_are_multiplied_on_units() {
 #[test]
 fn convolutions_that_fill_no_matrices_take_the_ordinary_product() {
     let config = odd_network(&[32, 64, 96], 8, false);
-    let graph = decoder(&config, Size { width: 9, height: 7 }, false);
+    let graph = decoder(&config, Size { width: 9, height: 7 }, LatentSpace::Model);
     let plan = |units| Plan::new(&graph, &with(units, DeviceKind::Gpu), &fast(64 << 20)).unwrap();
     let ordinary = plan(None);
     assert!(stages_of(&ordinary, "matmul_matrix").is_empty());
@@ -91,7 +93,7 @@ fn convolutions_that_fill_no_matrices_take_the_ordinary_product() {
 
 #[test]
 fn other_precisions_do_not_see_units() {
-    let graph = decoder(&Family::find("sd15").unwrap().config(), Size { width: 16, height: 16 }, false);
+    let graph = decoder(&Family::find("sd15").unwrap().config(), Size { width: 16, height: 16 }, LatentSpace::Model);
     for kind in [DeviceKind::Cpu, DeviceKind::Gpu] {
         for storage in [Storage::F32, Storage::F16, Storage::PackedF16] {
             let plan = |units| Plan::new(&graph, &with(units, kind), &PlanOptions::new(storage, Output::Raw)).unwrap();
@@ -105,7 +107,8 @@ fn other_precisions_do_not_see_units() {
 #[test]
 fn published_models_are_multiplied_on_units() {
     for family in ["sd15", "flux1", "cogview4"] {
-        let graph = decoder(&Family::find(family).unwrap().config(), Size { width: 32, height: 32 }, false);
+        let graph =
+            decoder(&Family::find(family).unwrap().config(), Size { width: 32, height: 32 }, LatentSpace::Model);
         for units in [EIGHT, SIXTEEN] {
             let limits = with(Some(units), DeviceKind::Gpu);
             let plan = Plan::new(&graph, &limits, &fast(64 << 20)).unwrap();
@@ -155,7 +158,7 @@ fn tiles_are_padded_to_whole_matrices_and_no_further() {
         let (mut launches, mut padded) = (0, 0);
         for (width, height) in [(1, 1), (7, 5), (16, 16), (33, 9), (40, 64)] {
             for chunk_limit in [1 << 14, 1 << 18, 64 << 20] {
-                let graph = decoder(&config, Size { width, height }, false);
+                let graph = decoder(&config, Size { width, height }, LatentSpace::Model);
                 let limits = with(Some(units), DeviceKind::Gpu);
                 let plan = Plan::new(&graph, &limits, &fast(chunk_limit)).unwrap();
                 check(&plan, &limits);
@@ -170,7 +173,7 @@ fn tiles_are_padded_to_whole_matrices_and_no_further() {
 /// Tests that bindings too small for a square of matrices use no units.
 #[test]
 fn bindings_that_are_too_small_for_matrices_get_none() {
-    let graph = decoder(&odd_network(&[32, 64], 8, false), Size { width: 8, height: 8 }, false);
+    let graph = decoder(&odd_network(&[32, 64], 8, false), Size { width: 8, height: 8 }, LatentSpace::Model);
     let mut seen = BTreeSet::new();
     for power in 14..26 {
         let bytes = Bytes(1 << power);
@@ -191,7 +194,7 @@ fn interpreted(
     options: &PlanOptions,
 ) -> Vec<f32> {
     let [height, width] = [1, 2].map(|axis| u32::try_from(latents.shape[latents.shape.len() - 3 + axis]).unwrap());
-    let plan = Plan::new(&decoder(config, Size { width, height }, false), limits, options).unwrap();
+    let plan = Plan::new(&decoder(config, Size { width, height }, LatentSpace::Model), limits, options).unwrap();
     check(&plan, limits);
     assert!(!stages_of(&plan, "matmul_matrix").is_empty());
     let (result, written) = interpret_and_measure(&plan, &formula::decoder(config), &[&latents.data]);
@@ -231,7 +234,7 @@ proptest! {
         let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 16).collect();
         let config = odd_network(&channels, 8, false);
         let limits = with(Some(EIGHT), if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu });
-        let graph = decoder(&config, Size { width: size.0, height: size.1 }, false);
+        let graph = decoder(&config, Size { width: size.0, height: size.1 }, LatentSpace::Model);
         let plan = Plan::new(&graph, &limits, &fast(1 << power)).unwrap();
         check(&plan, &limits);
         let latents = formula::latents(&[config.latent_channels as usize, size.1 as usize, size.0 as usize]);

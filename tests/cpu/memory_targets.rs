@@ -1,8 +1,7 @@
 //! Promised memory of published models, predicted in f16 with WebGPU's default limits.
 
 use wgvae::{
-    Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Family, Parking, Plan, Size, Storage, plan_clip_decode,
-    plan_decode, plan_encode,
+    Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Family, LatentSpace, Parking, Plan, Plans, Size, Storage,
 };
 
 const MIB: u64 = 1 << 20;
@@ -13,15 +12,24 @@ fn limits() -> DeviceLimits {
 
 fn decode(family: &str, budget: Option<Bytes>) -> Plan {
     let config = Family::find(family).unwrap().config();
-    let side = 1024 / config.latent_factor(false);
+    let side = 1024 / config.latent_factor(LatentSpace::Model);
     let options = DecodeOptions { memory_budget: budget, parking: Parking::On, ..DecodeOptions::default() };
-    plan_decode(&config, Size { width: side, height: side }, &limits(), Storage::F16, false, &options).unwrap()
+    wgvae::plan(
+        &config,
+        &options.request(Size { width: side, height: side }, LatentSpace::Model),
+        &limits(),
+        Storage::F16,
+    )
+    .map(Plans::into_first)
+    .unwrap()
 }
 
 fn encode(family: &str, budget: Option<Bytes>) -> Plan {
     let config = Family::find(family).unwrap().config();
     let options = EncodeOptions { memory_budget: budget, parking: Parking::On, ..EncodeOptions::default() };
-    plan_encode(&config, Size { width: 1024, height: 1024 }, &limits(), Storage::F16, &options).unwrap()
+    wgvae::plan(&config, &options.request(Size { width: 1024, height: 1024 }), &limits(), Storage::F16)
+        .map(Plans::into_first)
+        .unwrap()
 }
 
 /// Tests that 1024x1024 takes at most this, and that half of it has a plan.
@@ -62,7 +70,7 @@ fn clips_of_seedvr2() {
     let size = Size { width: 160, height: 90 };
     let plan = |memory_budget| {
         let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
-        plan_clip_decode(&config, size, &limits(), Storage::F16, false, &options).unwrap()
+        wgvae::plan(&config, &options.request(size, LatentSpace::Model).of_clip(), &limits(), Storage::F16).unwrap()
     };
     let whole = plan(None);
     for (gibibytes, work) in [(2, 1.5), (1, f64::INFINITY)] {
@@ -70,7 +78,7 @@ fn clips_of_seedvr2() {
         let within = plan(Some(budget));
         assert!(within.peak() <= budget, "{} within {budget}", within.peak());
         #[expect(clippy::cast_precision_loss, reason = "a ratio")]
-        let more = within.next.macs() as f64 / whole.next.macs() as f64;
+        let more = within.later().macs() as f64 / whole.later().macs() as f64;
         assert!(more <= work, "{more} times the work within {budget}");
     }
 }

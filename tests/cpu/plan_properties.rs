@@ -11,8 +11,8 @@ use wgvae::model::graph::Graph;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Action, Plan, PlanOptions, Resource, Weights};
 use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, MatrixUnits, Output, Size,
-    Storage, Vendor, plan_decode,
+    AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, LatentSpace, MatrixUnits, Output,
+    Plans, Size, Storage, Vendor,
 };
 
 use crate::formula;
@@ -75,7 +75,7 @@ proptest! {
 
     #[test]
     fn plans_are_sound((config, size, limits, options) in cases()) {
-        let graph = decoder(&config, size, false);
+        let graph = decoder(&config, size, LatentSpace::Model);
         match Plan::new(&graph, &limits, &options) {
             Ok(plan) => {
                 check(&plan, &limits);
@@ -153,7 +153,7 @@ proptest! {
 
     #[test]
     fn predicted_scratch_is_what_is_used((config, size, times, (kind, options)) in small_cases()) {
-        let graph = decoder(&config, size, false);
+        let graph = decoder(&config, size, LatentSpace::Model);
         let limits = DeviceLimits { kind, ..tight_limits(&graph, &options, times) };
         let Ok(plan) = Plan::new(&graph, &limits, &options) else { return Ok(()) };
         check(&plan, &limits);
@@ -170,7 +170,7 @@ fn most_random_cases_fit_and_many_are_cut() {
     let (mut fit, mut cut) = (0, 0);
     for _ in 0..200 {
         let (config, size, limits, options) = cases().new_tree(&mut runner).unwrap().current();
-        if let Ok(plan) = Plan::new(&decoder(&config, size, false), &limits, &options) {
+        if let Ok(plan) = Plan::new(&decoder(&config, size, LatentSpace::Model), &limits, &options) {
             fit += 1;
             cut += u32::from(plan.outputs().count() > 1);
         }
@@ -185,7 +185,9 @@ fn sd15_at_1024_takes_at_most_1200_mib() {
     let size = Size { width: 128, height: 128 };
     for (shader_f16, storage) in [(true, Storage::F16), (false, Storage::PackedF16)] {
         let limits = DeviceLimits { shader_f16, ..DeviceLimits::webgpu_default() };
-        let plan = plan_decode(&config, size, &limits, storage, false, &DecodeOptions::default()).unwrap();
+        let plan = wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, storage)
+            .map(Plans::into_first)
+            .unwrap();
         println!("{storage:?}: {} in {} slots", plan.memory.peak(), plan.slots.len());
         // 1.2 GiB, weights included: the promise of the README.
         assert!(plan.memory.peak() <= Bytes((1 << 30) / 5 * 6), "{storage:?}: {}", plan.memory.peak());
@@ -200,7 +202,9 @@ fn large_images_of_networks_with_norms_are_in_large_chunks() {
     let config = Family::find("sd15").unwrap().config();
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
     let size = Size { width: 512, height: 512 };
-    let plan = plan_decode(&config, size, &limits, Storage::F16, false, &DecodeOptions::default()).unwrap();
+    let plan = wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, Storage::F16)
+        .map(Plans::into_first)
+        .unwrap();
     assert!(plan.buffers.len() < 20_000, "{} buffers", plan.buffers.len());
     let smallest = plan.slots.iter().filter(|slot| **slot >= Bytes(1 << 20)).count();
     assert!(smallest < 500, "{smallest} slots");
@@ -217,7 +221,10 @@ fn narrow_networks_plan_at_large_sizes() {
             let side = 4096 / config.spatial_factor();
             let side = side.min(1448);
             let size = Size { width: side, height: side };
-            let plan = plan_decode(&config, size, &limits, storage, false, &DecodeOptions::default()).unwrap();
+            let plan =
+                wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, storage)
+                    .map(Plans::into_first)
+                    .unwrap();
             assert!(plan.memory.params <= limits.max_buffer_size);
         }
     }
@@ -231,7 +238,8 @@ fn large_sizes_plan_or_are_refused() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
     let plan = |width, height| {
         let size = Size { width, height };
-        plan_decode(&config, size, &limits, Storage::F16, false, &DecodeOptions::default())
+        wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, Storage::F16)
+            .map(Plans::into_first)
     };
     for (width, height) in [(512, 512), (1024, 1024), (64, 2048), (2048, 64)] {
         let plan = plan(width, height).unwrap();

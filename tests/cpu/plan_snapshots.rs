@@ -4,13 +4,13 @@
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{AutoencoderConfig, DeviceLimits, Family, Output, Size, Storage};
+use wgvae::{AutoencoderConfig, DeviceLimits, Family, LatentSpace, Output, Size, Storage};
 
 use crate::snapshot;
 
 fn check(name: &str, config: &AutoencoderConfig, (width, height): (u32, u32), storage: Storage, output: Output) {
     let factor = config.spatial_factor();
-    let graph = decoder(config, Size { width: width / factor, height: height / factor }, false);
+    let graph = decoder(config, Size { width: width / factor, height: height / factor }, LatentSpace::Model);
     let limits = DeviceLimits { shader_f16: storage.needs_shader_f16(), ..DeviceLimits::webgpu_default() };
     let found = Plan::new(&graph, &limits, &PlanOptions::new(storage, output)).unwrap().to_string();
     snapshot::check(&format!("tests/snapshots/{name}.txt"), &found, "plan_snapshots");

@@ -3,8 +3,8 @@
 
 use pollster::block_on;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Parking, Pixels, Precision,
-    Vae,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Parking, Pixels,
+    Plans, Precision, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
@@ -70,14 +70,26 @@ impl Sweep {
         for &part in parts {
             let (parking, on_host) = mode(part);
             let (_, vae) = &self.vaes[usize::from(on_host)];
-            let whole = vae.plan(self.latents.size(), &self.options).unwrap();
+            let whole = vae
+                .planner()
+                .plan(&self.options.request(self.latents.size(), LatentSpace::Model))
+                .map(Plans::into_first)
+                .unwrap();
             let with = |budget| DecodeOptions { memory_budget: Some(budget), parking, ..self.options };
-            let Err(Error::Budget { smallest, .. }) = vae.plan(self.latents.size(), &with(Bytes(1))) else {
+            let Err(Error::Budget { smallest, .. }) = vae
+                .planner()
+                .plan(&with(Bytes(1)).request(self.latents.size(), LatentSpace::Model))
+                .map(Plans::into_first)
+            else {
                 panic!("a budget of one byte")
             };
             let budget = Bytes(smallest.0 + (whole.memory.peak().0 - smallest.0) * part / 20);
             let options = with(budget);
-            let plan = vae.plan(self.latents.size(), &options).unwrap();
+            let plan = vae
+                .planner()
+                .plan(&options.request(self.latents.size(), LatentSpace::Model))
+                .map(Plans::into_first)
+                .unwrap();
             let found = self.decode(on_host, &options);
             let used = self.vaes[usize::from(on_host)].0.ledger().current();
             assert_eq!(used, plan.memory.peak(), "part {part}: measured, predicted");
@@ -182,8 +194,15 @@ fn sd15_computes_again_what_does_not_fit() {
     let wanted = sweep.decode(true, &sweep.options.clone());
     let options = DecodeOptions { memory_budget: Some(Bytes(80 << 20)), parking: Parking::Off, ..sweep.options };
     let (gpu, vae) = &sweep.vaes[1];
-    let (gpu, plan) = (gpu.clone(), vae.plan(sweep.latents.size(), &options).unwrap());
-    let whole = vae.plan(sweep.latents.size(), &sweep.options).unwrap();
+    let (gpu, plan) = (
+        gpu.clone(),
+        vae.planner().plan(&options.request(sweep.latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap(),
+    );
+    let whole = vae
+        .planner()
+        .plan(&sweep.options.request(sweep.latents.size(), LatentSpace::Model))
+        .map(Plans::into_first)
+        .unwrap();
     assert!(plan.macs() > whole.macs() && plan.parked.is_empty(), "{} of {}", plan.macs(), whole.macs());
     let found = sweep.decode(true, &options);
     assert_eq!(gpu.ledger().current(), plan.memory.peak());
@@ -202,18 +221,20 @@ fn not_a_byte_more_than_predicted() {
             let gpu = block_on(Gpu::request(&GpuOptions { memory_limit, ..GpuOptions::default() })).unwrap();
             block_on(Vae::load(&gpu, &checkpoint(&fixture.config), load)).unwrap()
         };
-        let planner = open(None);
-        let whole = planner.plan(latents.size(), &DecodeOptions::default()).unwrap().memory.peak();
-        let smallest = match planner
-            .plan(latents.size(), &DecodeOptions { memory_budget: Some(Bytes(1)), parking, ..DecodeOptions::default() })
-        {
+        let vae = open(None);
+        let peak = |options: &DecodeOptions| {
+            vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).map(|plans| plans.peak())
+        };
+        let whole = peak(&DecodeOptions::default()).unwrap();
+        let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), parking, ..DecodeOptions::default() };
+        let smallest = match peak(&tiny) {
             Err(Error::Budget { smallest, .. }) => smallest,
             other => panic!("a budget of one byte: {other:?}"),
         };
         let budget = Bytes(smallest.0.midpoint(whole.0));
         let options = DecodeOptions { memory_budget: Some(budget), parking, ..DecodeOptions::default() };
-        let peak = planner.plan(latents.size(), &options).unwrap().memory.peak();
-        drop(planner);
+        let peak = peak(&options).unwrap();
+        drop(vae);
         let decode = |limit: u64| {
             let mut vae = open(Some(Bytes(limit)));
             block_on(vae.decode(&latents, 0, &options, &mut Control::default())).map(|decoded| decoded.fallback)

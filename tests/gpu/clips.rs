@@ -8,8 +8,8 @@ use std::time::Duration;
 use pollster::block_on;
 use wgvae::plan::Home;
 use wgvae::{
-    Bytes, ClipPlans, Control, DecodeOptions, DeviceError, Directions, EncodeOptions, Error, Gpu, GpuOptions,
-    HostTensor, Images, Latents, LoadOptions, Output, Pixels, Precision, Progress, Result, Size, Vae,
+    Bytes, Control, DecodeOptions, DeviceError, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
+    LatentSpace, Latents, LoadOptions, Output, Pixels, Plans, Precision, Progress, Result, Size, Vae,
 };
 
 use crate::clip::{frames_of, latents_of, parts, size_of_frame};
@@ -29,9 +29,9 @@ fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host
 }
 
 /// Decodes all frames of a clip.
-fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, ClipPlans) {
+fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
     let options = DecodeOptions { output: Output::Raw, memory_budget: budget, ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
     let mut frames = Vec::new();
     for index in 0..latents.count() {
         let mut sink = |pixels| {
@@ -45,7 +45,7 @@ fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>,
 }
 
 /// Encodes a clip to all its moments.
-fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32>, ClipPlans) {
+fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
     let options = EncodeOptions { memory_budget: budget, ..EncodeOptions::default() };
     let size = size_of_frame(pixels);
     let mut clip = block_on(vae.encode_clip(size, &options)).unwrap();
@@ -54,13 +54,13 @@ fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32
         assert_eq!(clip.wants() as usize, range.len());
         let shape = vec![range.len(), 3, size.height as usize, size.width as usize];
         let frames = Images::new(HostTensor { shape, data: frames_of(pixels, range) }).unwrap();
-        moments.extend(block_on(clip.encode(&frames, &mut Control::default())).unwrap().0.data);
+        moments.extend(block_on(clip.encode(&frames, &mut Control::default())).unwrap().moments.data);
     }
     (moments, clip.plans().clone())
 }
 
 /// Returns the smallest budget for which `plan` finds plans, starting from a budget of one byte.
-fn smallest_budget(plan: impl Fn(Option<Bytes>) -> Result<ClipPlans>) -> Bytes {
+fn smallest_budget(plan: impl Fn(Option<Bytes>) -> Result<Plans>) -> Bytes {
     let mut budget = Bytes(1);
     for _ in 0..4 {
         match plan(Some(budget)) {
@@ -98,7 +98,7 @@ fn clip(name: &str) {
 
         let (gpu, mut vae) = load(&golden, precision, true);
         let options = |memory_budget| DecodeOptions { output: Output::Raw, memory_budget, ..DecodeOptions::default() };
-        let plan = |budget| vae.planner().plan_clip_decode(latents.size(), false, &options(budget));
+        let plan = |budget| vae.planner().plan(&options(budget).request(latents.size(), LatentSpace::Model).of_clip());
         let budget = smallest_budget(plan);
         let (within, plans) = decode(&mut vae, &latents, Some(budget));
         assert!(plans.peak() <= budget, "{name}: {} within {budget}", plans.peak());
@@ -106,7 +106,7 @@ fn clip(name: &str) {
         assert_eq!(gpu.ledger().peak(), plans.peak(), "{name}: measured and predicted within {budget}");
         assert_same_bits(&within, &frames, &format!("{name} frames {precision:?} within {budget}"));
         let options = |memory_budget| EncodeOptions { memory_budget, ..EncodeOptions::default() };
-        let plan = |budget| vae.planner().plan_clip_encode(size_of_frame(&pixels), &options(budget));
+        let plan = |budget| vae.planner().plan(&options(budget).request(size_of_frame(&pixels)).of_clip());
         let budget = smallest_budget(plan);
         let (within, _) = encode(&mut vae, &pixels, Some(budget));
         assert_same_bits(&within, &moments, &format!("{name} moments {precision:?} within {budget}"));
@@ -143,7 +143,7 @@ fn what_parts_keep_fills_what_a_budget_leaves() {
     let (gpu, mut vae) = load(&golden, precision, true);
     let budget = Bytes(whole.peak().0 - whole.state_bytes().0 / 2);
     let (found, plans) = decode(&mut vae, &latents, Some(budget));
-    let is_some = |home| plans.next.states.iter().any(|state| state.home == home);
+    let is_some = |home| plans.later().states.iter().any(|state| state.home == home);
     assert!(is_some(Home::Device) && is_some(Home::Host), "all in one place within {budget}, {}", whole.peak());
     assert!(plans.peak() <= budget, "{} within {budget}", plans.peak());
     assert_eq!(gpu.ledger().peak(), plans.peak(), "measured and predicted within {budget}");
@@ -160,7 +160,7 @@ fn two_hundred_parts_take_what_two_take() {
     let latents = Latents::new(first).unwrap();
     let before = gpu.ledger().current();
     let options = DecodeOptions::default();
-    let mut clip = block_on(vae.decode_clip(Size { width: 1, height: 1 }, false, &options)).unwrap();
+    let mut clip = block_on(vae.decode_clip(Size { width: 1, height: 1 }, LatentSpace::Model, &options)).unwrap();
     let mut frames = 0;
     let mut held = Vec::new();
     for _ in 0..200 {
@@ -170,7 +170,7 @@ fn two_hundred_parts_take_what_two_take() {
         };
         block_on(clip.decode(&latents, 0, &mut Control::default(), &mut sink)).unwrap();
         if held.is_empty() {
-            assert_eq!(gpu.ledger().peak(), clip.plans().first.memory.peak(), "the first part's own peak");
+            assert_eq!(gpu.ledger().peak(), clip.plans().first().memory.peak(), "the first part's own peak");
         }
         held.push((gpu.ledger().current(), gpu.ledger().created(), gpu.compiled().0));
     }
@@ -186,7 +186,7 @@ fn two_hundred_parts_take_what_two_take() {
 /// Decodes a clip with `control` in its second part, where a test injects a fault.
 fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> Result<()> {
     let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options))?;
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options))?;
     block_on(clip.decode(latents, 0, &mut Control::default(), &mut |_| Ok(())))?;
     block_on(clip.decode(latents, 1, control, &mut |_| Ok(()))).map(|_| ())
 }
@@ -272,7 +272,8 @@ fn an_error_ends_a_clip_and_the_next_is_right() {
     let (_gpu, mut vae) = load(&golden, (Precision::F32, false), false);
     let (wanted, _) = decode(&mut vae, &latents, None);
     {
-        let mut clip = block_on(vae.decode_clip(latents.size(), false, &DecodeOptions::default())).unwrap();
+        let mut clip =
+            block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &DecodeOptions::default())).unwrap();
         let mut ignore = |_| Ok(());
         block_on(clip.decode(&latents, 0, &mut Control::default(), &mut ignore)).unwrap();
         let mut cancelled = Control { cancel: Some(Arc::new(AtomicBool::new(true))), ..Control::default() };
@@ -286,13 +287,13 @@ fn an_error_ends_a_clip_and_the_next_is_right() {
     let small = Size { width: 2, height: 2 };
     let error = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap_err();
     assert!(error.to_string().contains("clips"), "{error}");
-    let mut clip = block_on(vae.decode_clip(small, false, &DecodeOptions::default())).unwrap();
+    let mut clip = block_on(vae.decode_clip(small, LatentSpace::Model, &DecodeOptions::default())).unwrap();
     let error = block_on(clip.decode(&latents, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
     assert!(matches!(error, Error::Input { .. }), "{error}");
     drop(clip);
     let size = latents.size();
-    let own = latents.unscaled();
-    let mut clip = block_on(vae.decode_clip(size, false, &DecodeOptions::default())).unwrap();
+    let own = latents.in_space(LatentSpace::Vae);
+    let mut clip = block_on(vae.decode_clip(size, LatentSpace::Model, &DecodeOptions::default())).unwrap();
     let error = block_on(clip.decode(&own, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
     assert!(error.to_string().contains("the VAE's own"), "{error}");
 }

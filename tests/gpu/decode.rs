@@ -6,7 +6,7 @@ use pollster::block_on;
 use wgvae::internals::safetensors::{read_header, read_tensor, write_safetensors};
 use wgvae::{
     Blend, BlendRule, Checkpoint, Control, DecodeOptions, Decoded, DeviceKind, FileSource, Gpu, GpuOptions, HostTensor,
-    Latents, LoadOptions, MemorySource, Output, Pixels, Precision, Tiling, Vae, Vendor,
+    LatentSpace, Latents, LoadOptions, MemorySource, Output, Pixels, Precision, Tiling, Vae, Vendor,
 };
 
 use crate::formula;
@@ -259,27 +259,44 @@ fn latents_say_whether_they_are_the_vaes_own() {
     let fixture = fixture("toy_odd");
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let latents = Latents::new(fixture.latents.clone()).unwrap();
-    let own = latents.clone().unscaled();
+    let own = latents.clone().in_space(LatentSpace::Vae);
     let tiles = Tiling::Blend(Blend::new(BlendRule::Linear, 6, 2).unwrap());
     for (weights_on_host, tiling) in
         [(false, Tiling::Exact), (true, Tiling::Exact), (false, tiles), (false, Tiling::Estimate)]
     {
-        let load = |unscaled| {
-            let options =
-                LoadOptions { precision: Precision::F32, unscaled, weights_on_host, ..LoadOptions::default() };
-            block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap()
+        let load = |config: &str| {
+            let options = LoadOptions { precision: Precision::F32, weights_on_host, ..LoadOptions::default() };
+            block_on(Vae::load(&gpu, &checkpoint(config), options)).unwrap()
         };
         let decode = |vae: &mut Vae, latents: &Latents| {
             let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
             block_on(vae.decode(latents, 0, &options, &mut Control::default())).unwrap().pixels
         };
-        let mut vae = load(false);
+        let mut vae = load(&fixture.config);
         let found = [&latents, &own, &own, &latents].map(|latents| decode(&mut vae, latents));
-        let mut vae = load(true);
-        let wanted = [&latents, &own].map(|latents| decode(&mut vae, latents));
-        assert_eq!(wanted[0], wanted[1], "a model that was loaded for the VAE's own takes all so");
+        let mut same: serde_json::Value = serde_json::from_str(&fixture.config).unwrap();
+        (same["scaling_factor"], same["shift_factor"]) = (1.0.into(), serde_json::Value::Null);
+        let wanted = decode(&mut load(&same.to_string()), &latents);
         assert_ne!(found[0], found[1]);
-        assert_eq!([&found[1], &found[2]], [&wanted[0]; 2]);
+        assert_eq!([&found[1], &found[2]], [&wanted; 2]);
         assert_eq!(found[3], found[0], "and back");
+    }
+}
+
+/// Two decodes of latents in the VAE's own space prepare once, and so does preparing before them.
+#[test]
+fn the_vaes_own_latents_prepare_once() {
+    let fixture = fixture("toy_odd");
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), LoadOptions::default())).unwrap();
+    let own = Latents::new(fixture.latents).unwrap().in_space(LatentSpace::Vae);
+    let options = DecodeOptions::default();
+    let request = options.request(own.size(), own.space());
+    block_on(vae.prepare(&request)).unwrap();
+    let before = (gpu.ledger().created(), gpu.compiled().0);
+    for _ in 0..2 {
+        vae.free_unless(&request);
+        block_on(vae.decode(&own, 0, &options, &mut Control::default())).unwrap();
+        assert_eq!((gpu.ledger().created(), gpu.compiled().0), before);
     }
 }

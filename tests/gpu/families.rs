@@ -7,7 +7,7 @@ use wgvae::model::blocks::Part;
 use wgvae::model::networks;
 use wgvae::{
     Bytes, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    Latents, LoadOptions, MemorySource, Network, Output, Pixels, Posterior, Precision, Vae,
+    LatentSpace, Latents, LoadOptions, MemorySource, Network, Output, Pixels, Plans, Posterior, Precision, Vae,
 };
 
 use crate::formula;
@@ -95,7 +95,7 @@ fn family(name: &str) {
         let peak = vae.predicted_peak().unwrap();
         assert_eq!(gpu.ledger().peak(), peak, "{name}: measured and predicted peak of a decode");
         if let Some(own) = golden.own_latents() {
-            let own = Latents::new(own).unwrap().unscaled();
+            let own = Latents::new(own).unwrap().in_space(LatentSpace::Vae);
             check(&golden, name, "image_own", &decode(&mut vae, &own, None), precision);
         }
         let image = Images::new(golden.image().unwrap()).unwrap();
@@ -106,7 +106,7 @@ fn family(name: &str) {
         for (output, unscaled) in [("encoded", false), ("encoded_own", true)] {
             let Some(wanted) = golden.output(output) else { continue };
             let mode = Posterior::new(moments.clone(), vae.config().latent_channels).unwrap().into_mode();
-            let latents = vae.encoded_latents(mode, unscaled).unwrap();
+            let latents = vae.encoded_latents(mode, LatentSpace::from_unscaled(unscaled)).unwrap();
             assert_eq!([&[1], latents.shape.as_slice()].concat(), wanted.shape);
             check(&golden, name, output, &latents.data, precision);
         }
@@ -118,7 +118,8 @@ fn family(name: &str) {
 /// Checks that the smallest budget found gives the same bits.
 fn within_a_budget(name: &str, vae: &mut Vae, image: &Images, whole: &HostTensor) {
     let tiny = EncodeOptions { memory_budget: Some(Bytes(1)), ..EncodeOptions::default() };
-    let Err(Error::Budget { smallest, .. }) = vae.plan_encode(image.size(), &tiny) else {
+    let Err(Error::Budget { smallest, .. }) = vae.planner().plan(&tiny.request(image.size())).map(Plans::into_first)
+    else {
         panic!("one byte is no budget")
     };
     let within = encode(vae, image, Some(smallest));

@@ -3,8 +3,8 @@
 
 use pollster::block_on;
 use wgvae::{
-    Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Precision, Storage, Vae,
-    Vendor,
+    Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Pixels, Plans,
+    Precision, Storage, Vae, Vendor,
 };
 
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
@@ -84,7 +84,8 @@ fn a_small_picture_takes_less_memory_than_in_f16_and_what_was_predicted() {
         let options = LoadOptions { precision, ..LoadOptions::default() };
         let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap();
         let options = DecodeOptions::default();
-        let plan = vae.plan(latents.size(), &options).unwrap();
+        let plan =
+            vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
         block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().current(), plan.memory.peak(), "{precision:?}: measured, predicted");
         assert_eq!(plan.storage == Storage::FastF16, precision == Precision::Fast);

@@ -3,8 +3,8 @@
 
 use pollster::block_on;
 use wgvae::{
-    Bytes, Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, Latents, LoadOptions, Output, Pixels, Precision, Vae,
-    Vendor,
+    Bytes, Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Pixels,
+    Plans, Precision, Vae, Vendor,
 };
 
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
@@ -24,7 +24,11 @@ pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
 /// Returns the plan's launches on units, and the other products of its Winograd convolutions, for
 /// latents of `[.., h, w]`.
 fn launches(vae: &Vae, latents: &Latents) -> (usize, usize) {
-    let facts = vae.plan(latents.size(), &DecodeOptions::default()).unwrap();
+    let facts = vae
+        .planner()
+        .plan(&DecodeOptions::default().request(latents.size(), LatentSpace::Model))
+        .map(Plans::into_first)
+        .unwrap();
     let files = facts.variants.iter().map(|variant| variant.file);
     let count = |wanted: &str| files.clone().filter(|file| *file == wanted).count();
     (count("matmul_matrix"), count("winograd_weights"))
@@ -77,7 +81,8 @@ fn a_decode_on_units_takes_what_was_predicted() {
         let mut vae = load(&gpu, &fixture.config, Precision::Fast);
         let latents = Latents::new(fixture.latents).unwrap();
         let options = DecodeOptions::default();
-        let plan = vae.plan(latents.size(), &options).unwrap();
+        let plan =
+            vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
         block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().current(), plan.memory.peak(), "{case}: measured, predicted");
         assert!(launches(&vae, &latents).0 > 0, "{case}: nothing was multiplied on units");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pollster::block_on;
 use wgvae::gpu::{HostBytes, Prepared, Weight};
 use wgvae::{
-    Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Parking, Pixels,
-    Precision, Tiling, Vae,
+    Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output,
+    Parking, Pixels, Plans, Precision, Tiling, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
@@ -57,14 +57,14 @@ fn every_allocation_may_fail_once() {
         // With the weights on the host, a decode with the smallest budget leaves no weights on the
         // GPU.
         let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), ..RAW };
-        let between = match vae.plan(other.size(), &tiny) {
+        let between = match vae.planner().plan(&tiny.request(other.size(), LatentSpace::Model)).map(Plans::into_first) {
             Err(Error::Budget { smallest, .. }) => DecodeOptions { memory_budget: Some(smallest), ..RAW },
             _ => RAW,
         };
         let (mut failures, mut fallbacks) = (0, 0);
         for skipped in 0.. {
             // Another plan in between frees the buffers of the last decode.
-            block_on(vae.prepare(other.size(), &between)).unwrap();
+            block_on(vae.prepare(&between.request(other.size(), LatentSpace::Model))).unwrap();
             gpu.ledger().fail_after(Some(skipped));
             let result = decode(&mut vae, &latents);
             if gpu.ledger().fail_after(None) {
@@ -119,7 +119,7 @@ fn the_predicted_peak_is_enough_and_one_byte_less_is_not() {
         let peak = {
             let gpu = gpu(None);
             let (vae, latents) = load(&gpu, weights_on_host).unwrap();
-            vae.plan(latents.size(), &RAW).unwrap().memory.peak()
+            vae.planner().plan(&RAW.request(latents.size(), LatentSpace::Model)).unwrap().peak()
         };
         let enough = gpu(Some(peak));
         let (mut vae, latents) = load(&enough, weights_on_host).unwrap();
@@ -144,7 +144,7 @@ fn the_predicted_peak_is_enough_and_one_byte_less_is_not() {
 fn a_host_without_memory_is_an_error() {
     let gpu = gpu(None);
     let (vae, latents) = load(&gpu, true).unwrap();
-    let mut plan = vae.plan(latents.size(), &RAW).unwrap();
+    let mut plan = vae.planner().plan(&RAW.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
     plan.parked.push(Bytes(u64::MAX / 4));
     let weight = Arc::new(HostBytes::copy_of(&[0; 4]).unwrap());
     let weights = plan.weights.iter().map(|_| Weight::Host(Arc::clone(&weight))).collect();

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use pollster::block_on;
 use wgvae::{
-    Blend, BlendRule, Bytes, ChannelOrder, Control, DecodeOptions, Error, HostTensor, Latents, Output, Parking, Tiling,
-    Vae,
+    Blend, BlendRule, Bytes, ChannelOrder, Control, DecodeOptions, Error, HostTensor, LatentSpace, Latents, Output,
+    Parking, Plans, Tiling, Vae,
 };
 
 use crate::streaming::load;
@@ -16,9 +16,13 @@ const ORDER: ChannelOrder = ChannelOrder::Bgra;
 /// Returns options without a budget, with half of that peak, and with the smallest budget.
 fn budgets(vae: &Vae, latents: &Latents) -> [DecodeOptions; 3] {
     let whole = DecodeOptions { output: Output::Picture(ORDER), parking: Parking::On, ..DecodeOptions::default() };
-    let peak = vae.plan(latents.size(), &whole).unwrap().memory.peak();
+    let peak = vae.planner().plan(&whole.request(latents.size(), LatentSpace::Model)).unwrap().peak();
     let within = |budget| DecodeOptions { memory_budget: Some(budget), ..whole };
-    let Err(Error::Budget { smallest, .. }) = vae.plan(latents.size(), &within(Bytes(1))) else { panic!("one byte") };
+    let Err(Error::Budget { smallest, .. }) =
+        vae.planner().plan(&within(Bytes(1)).request(latents.size(), LatentSpace::Model)).map(Plans::into_first)
+    else {
+        panic!("one byte")
+    };
     [whole, within(Bytes(smallest.0.midpoint(peak.0))), within(smallest)]
 }
 
@@ -29,7 +33,7 @@ fn a_picture_on_the_device_is_the_one_that_is_read() {
         let (gpu, mut vae, latents) = load(case);
         let read = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
         for options in budgets(&vae, &latents) {
-            let predicted = vae.plan(latents.size(), &options).unwrap().memory.peak();
+            let predicted = vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).unwrap().peak();
             assert!(options.memory_budget.is_none_or(|budget| predicted <= budget), "{case}: {predicted}");
             gpu.ledger().restart_peak();
             block_on(vae.decode_picture(&latents, 0, ORDER, &options, &mut Control::default())).unwrap();

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
 use wgvae::{
-    ChannelOrder, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, HostTensor, Latents, LoadOptions,
-    Output, Pixels, Precision, Storage, Vae,
+    ChannelOrder, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents,
+    LoadOptions, Output, Pixels, Precision, Storage, Vae,
 };
 
 use crate::decode::{checkpoint, checkpoint_with, fixture};
@@ -24,7 +24,7 @@ fn the_measured_peak_is_the_predicted_one() {
     for profile in [false, true] {
         let (gpu, mut vae, latents) = load("toy_wide");
         let options = DecodeOptions { profile, ..DecodeOptions::default() };
-        let predicted = vae.plan(latents.size(), &options).unwrap().memory.peak();
+        let predicted = vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).unwrap().peak();
         block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().peak(), predicted);
         drop(vae);

@@ -3,8 +3,8 @@
 
 use pollster::block_on;
 use wgvae::{
-    ByteSource, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Gpu, GpuOptions, Images, Latents,
-    LoadOptions, Output, Pixels, Precision, Size, Vae,
+    ByteSource, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Gpu, GpuOptions, Images, LatentSpace,
+    Latents, LoadOptions, Output, Pixels, Precision, Size, Vae,
 };
 
 use crate::families::relative_error;
@@ -38,11 +38,11 @@ fn finite(values: &[f32]) -> bool {
 fn runs(family: &str, lists: &[&str]) {
     let checkpoint = checkpoint(family, lists);
     let config = checkpoint.scaled_config().unwrap();
-    let size = config.latent_size(Size { width: SIDE, height: SIDE }, false);
+    let size = config.latent_size(Size { width: SIDE, height: SIDE }, LatentSpace::Model);
     let shape = [1, config.model_channels(), size.height, size.width].map(|extent| extent as usize);
     let latents = Latents::new(formula::latents(&shape)).unwrap();
     let image = Images::new(formula::input("image", &[1, 3, SIDE as usize, SIDE as usize], 1.0)).unwrap();
-    let own = config.latent_size(Size { width: SIDE, height: SIDE }, true);
+    let own = config.latent_size(Size { width: SIDE, height: SIDE }, LatentSpace::Vae);
     let results = [Precision::F32, Precision::F16].map(|precision| {
         let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
         let load = LoadOptions { precision, directions: Directions::Both, ..LoadOptions::default() };

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Parking, Precision, Vae,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Parking, Plans,
+    Precision, Vae,
 };
 
 use crate::budgets::assert_same_bits;
@@ -50,18 +51,33 @@ impl Loaded {
         let latents = Latents::new(formula::latents(&[self.channels, height, width])).unwrap();
         let free = DecodeOptions { output: Output::Raw, parking, ..DecodeOptions::default() };
         let with = |budget| DecodeOptions { memory_budget: Some(Bytes(budget)), ..free };
-        let whole = self.vae.plan(latents.size(), &free).unwrap().memory.peak();
-        let named = |budget| match self.vae.plan(latents.size(), &with(budget)) {
+        let whole = self.vae.planner().plan(&free.request(latents.size(), LatentSpace::Model)).unwrap().peak();
+        let named = |budget| match self
+            .vae
+            .planner()
+            .plan(&with(budget).request(latents.size(), LatentSpace::Model))
+            .map(Plans::into_first)
+        {
             Err(Error::Budget { smallest, .. }) => smallest,
             other => panic!("{what}: {budget} bytes: {:?}", other.map(|plan| plan.memory.peak())),
         };
         let smallest = named(1);
         assert_eq!(named(smallest.0 - 1), smallest, "{what}");
         let budget = smallest.0 + (whole.0 - smallest.0) * step / STEPS;
-        let peak = self.vae.plan(latents.size(), &with(budget)).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let peak = self
+            .vae
+            .planner()
+            .plan(&with(budget).request(latents.size(), LatentSpace::Model))
+            .map(Plans::into_first)
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
         let peak = peak.memory.peak();
         assert!(smallest <= peak && peak.0 <= budget, "{what}: {peak} of {budget}");
-        let again = self.vae.plan(latents.size(), &with(peak.0)).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let again = self
+            .vae
+            .planner()
+            .plan(&with(peak.0).request(latents.size(), LatentSpace::Model))
+            .map(Plans::into_first)
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(again.memory.peak() <= peak, "{what}: the peak as a budget");
         let wanted = block_on(self.vae.decode(&latents, 0, &free, &mut Control::default())).unwrap();
         let found = block_on(self.vae.decode(&latents, 0, &with(budget), &mut Control::default())).unwrap();

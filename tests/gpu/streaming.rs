@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pollster::block_on;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, Latents, LoadOptions, Output, Parking, Pixels, Precision,
-    RowPixels, Rows, Vae,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Parking, Pixels,
+    Plans, Precision, RowPixels, Rows, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
@@ -23,9 +23,11 @@ pub(crate) fn load(case: &str) -> (Gpu, Vae, Latents) {
 
 /// Returns options with the smallest budget, and with one halfway to the whole plan's peak.
 fn budgets(vae: &Vae, latents: &Latents, options: DecodeOptions) -> [DecodeOptions; 2] {
-    let peak = vae.plan(latents.size(), &options).unwrap().memory.peak();
+    let peak = vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).unwrap().peak();
     let within = |budget| DecodeOptions { memory_budget: Some(budget), parking: Parking::On, ..options };
-    let Err(Error::Budget { smallest: needed, .. }) = vae.plan(latents.size(), &within(Bytes(1))) else {
+    let Err(Error::Budget { smallest: needed, .. }) =
+        vae.planner().plan(&within(Bytes(1)).request(latents.size(), LatentSpace::Model)).map(Plans::into_first)
+    else {
         panic!("one byte")
     };
     [within(needed), within(Bytes((needed.0 + peak.0) / 2))]
@@ -129,7 +131,7 @@ fn a_decode_may_be_dropped_at_any_point() {
 fn transfers_are_part_of_submissions() {
     let (_, mut vae, latents) = load("toy_wide");
     let [least, _] = budgets(&vae, &latents, DecodeOptions::default());
-    let plan = vae.plan(latents.size(), &least).unwrap();
+    let plan = vae.planner().plan(&least.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
     let decoded = block_on(vae.decode(&latents, 0, &least, &mut Control::default())).unwrap();
     assert!(plan.transferred() > Bytes(0));
     let mut next = 0;

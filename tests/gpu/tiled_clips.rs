@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
 use wgvae::{
-    Blend, BlendRule, Bytes, Clip, Control, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    Latents, LoadOptions, Output, Pixels, Precision, Progress, Tiling, Vae,
+    Blend, BlendRule, Bytes, ClipDecoder, Control, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor,
+    LatentSpace, Latents, LoadOptions, Output, Pixels, Precision, Progress, Tiling, Vae,
 };
 
 use crate::clip::{frames_of, latents_of};
@@ -32,7 +32,7 @@ fn load(golden: &Golden) -> (Gpu, Vae) {
 }
 
 /// Decodes all frames.
-fn decode(clip: &mut Clip<'_>, latents: &Latents) -> Vec<Pixels> {
+fn decode(clip: &mut ClipDecoder<'_>, latents: &Latents) -> Vec<Pixels> {
     let mut frames = Vec::new();
     for index in 0..latents.count() {
         let mut sink = |pixels| {
@@ -60,8 +60,7 @@ fn tiled(name: &str) {
     let wanted = frames_of(wanted, 0..wanted.shape[2]);
     let (gpu, mut vae) = load(&golden);
     let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
-    assert_eq!(clip.wants(), 1);
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
     let found = floats(decode(&mut clip, &latents));
     let (peak, host) = (clip.plans().peak(), clip.plans().host_bytes());
     drop(clip);
@@ -72,14 +71,15 @@ fn tiled(name: &str) {
     assert!(host > Bytes(0), "{name}: what tiles keep is in host memory");
 
     let whole = DecodeOptions { tiling: Tiling::Exact, ..options };
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &whole)).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &whole)).unwrap();
     let seam: f32 = golden.metadata["seam"].parse().unwrap();
     let apart = relative_error(&floats(decode(&mut clip, &latents)), &wanted);
     assert!(apart >= 0.5 * seam, "{name}: the tiles make no difference: {apart:.1e}");
     drop(clip);
 
     let within = |budget| DecodeOptions { memory_budget: Some(budget), ..options };
-    let Err(Error::Budget { smallest, .. }) = vae.planner().plan_clip_decode(latents.size(), false, &within(Bytes(1)))
+    let Err(Error::Budget { smallest, .. }) =
+        vae.planner().plan(&within(Bytes(1)).request(latents.size(), LatentSpace::Model).of_clip())
     else {
         panic!("one byte")
     };
@@ -87,7 +87,7 @@ fn tiled(name: &str) {
     let budget = Bytes(smallest.0 * 2);
     drop(vae);
     let (gpu, mut vae) = load(&golden);
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &within(budget))).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &within(budget))).unwrap();
     assert_eq!(floats(decode(&mut clip, &latents)), found, "{name} within {budget}");
     assert_eq!(gpu.ledger().peak(), clip.plans().peak(), "{name}: measured and predicted within {budget}");
     assert!(clip.plans().peak() <= budget, "{name}: {} within {budget}", clip.plans().peak());
@@ -101,8 +101,8 @@ fn a_cancelled_part_ends_the_clip() {
     let latents = latents_of(&golden.latents());
     let (_gpu, mut vae) = load(&golden);
     let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
-    let part = |clip: &mut Clip<'_>, control: &mut Control<'_>| {
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
+    let part = |clip: &mut ClipDecoder<'_>, control: &mut Control<'_>| {
         block_on(clip.decode(&latents, 0, control, &mut |_| Ok(()))).map(|_| ())
     };
     let cancel = Arc::new(AtomicBool::new(false));
@@ -114,7 +114,7 @@ fn a_cancelled_part_ends_the_clip() {
     assert!(error.to_string().contains("begin another"), "{error}");
     drop(clip);
 
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &options)).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
     let wanted = golden.output("frames").unwrap();
     let error = relative_error(&floats(decode(&mut clip, &latents)), &frames_of(wanted, 0..wanted.shape[2]));
     assert!(error <= 1e-4, "{error:.1e}");
@@ -156,9 +156,11 @@ fn pictures_and_refusals() {
     let latents = latents_of(&golden.latents());
     let (_gpu, mut vae) = load(&golden);
     let raw = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
-    let values = floats(decode(&mut block_on(vae.decode_clip(latents.size(), false, &raw)).unwrap(), &latents));
+    let values =
+        floats(decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &raw)).unwrap(), &latents));
     let picture = DecodeOptions { output: Output::Rgba8, ..raw };
-    let pictures = decode(&mut block_on(vae.decode_clip(latents.size(), false, &picture)).unwrap(), &latents);
+    let pictures =
+        decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &picture)).unwrap(), &latents);
     let plane = values.len() / pictures.len() / 3;
     for (frame, pixels) in pictures.iter().enumerate() {
         let Pixels::Rgba8(levels) = pixels else { panic!("asked for pictures") };
@@ -171,21 +173,20 @@ fn pictures_and_refusals() {
 
     let large = Tiling::Blend(Blend::new(BlendRule::Linear, 64, 16).unwrap());
     let options = DecodeOptions { tiling: large, ..raw };
-    let fits = floats(decode(&mut block_on(vae.decode_clip(latents.size(), false, &options)).unwrap(), &latents));
+    let fits =
+        floats(decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap(), &latents));
     let exact = DecodeOptions { tiling: Tiling::Exact, ..raw };
-    let whole = floats(decode(&mut block_on(vae.decode_clip(latents.size(), false, &exact)).unwrap(), &latents));
+    let whole =
+        floats(decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &exact)).unwrap(), &latents));
     assert_eq!(fits, whole);
 
     let estimate = DecodeOptions { tiling: Tiling::Estimate, ..raw };
-    let error = block_on(vae.decode_clip(latents.size(), false, &estimate)).unwrap_err();
+    let error = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &estimate)).unwrap_err();
     assert!(error.to_string().contains("tiling"), "{error}");
-    let mut clip = block_on(vae.decode_clip(latents.size(), false, &raw)).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &raw)).unwrap();
     let small = Latents::new(HostTensor { shape: vec![1, 16, 2, 2], data: vec![0.0; 64] }).unwrap();
     let error = block_on(clip.decode(&small, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
     assert!(error.to_string().contains("2x2"), "{error}");
-    let frame = Images::new(HostTensor { shape: vec![1, 3, 56, 72], data: vec![0.0; 3 * 56 * 72] }).unwrap();
-    let error = block_on(clip.encode(&frame, &mut Control::default())).unwrap_err();
-    assert!(error.to_string().contains("tiles"), "{error}");
     drop(clip);
     assert!(block_on(vae.encode_clip(latents.size(), &EncodeOptions::default())).is_err(), "loaded to decode");
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pollster::block_on;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 use wgvae::{
-    Blend, BlendRule, Control, DecodeOptions, Decoded, Error, FileSource, Gpu, GpuOptions, HostTensor, Latents,
-    LoadOptions, Output, Pixels, Precision, Progress, Size, Tiling, Vae,
+    Blend, BlendRule, Control, DecodeOptions, Decoded, Error, FileSource, Gpu, GpuOptions, HostTensor, LatentSpace,
+    Latents, LoadOptions, Output, Pixels, Plans, Precision, Progress, Size, Tiling, Vae,
 };
 
 use crate::decode::{checkpoint, relative_error};
@@ -88,11 +88,19 @@ fn the_measured_peak_is_the_predicted_one() {
             let fixture = fixture(case);
             let (gpu, mut vae) = load(&fixture, Precision::F32);
             let options = DecodeOptions { output, ..raw(fixture.tiling) };
-            let predicted = vae.plan(fixture.latents.size(), &options).unwrap().memory.peak();
-            assert_eq!(vae.plan_tiles(fixture.latents.size(), &options).unwrap().peak(), predicted);
+            let predicted =
+                vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().peak();
+            assert_eq!(
+                vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().peak(),
+                predicted
+            );
             decode(&mut vae, &fixture, &options);
             assert_eq!(gpu.ledger().peak(), predicted, "{case}");
-            let whole = vae.plan(fixture.latents.size(), &raw(Tiling::Exact)).unwrap().memory.peak();
+            let whole = vae
+                .planner()
+                .plan(&raw(Tiling::Exact).request(fixture.latents.size(), LatentSpace::Model))
+                .unwrap()
+                .peak();
             assert!(predicted < whole, "{case}: {predicted} in tiles, {whole} without");
         }
     }
@@ -103,11 +111,13 @@ fn a_budget_is_kept_in_tiles_too() {
     let fixture = fixture("tiled_seedvr2");
     let (gpu, mut vae) = load(&fixture, Precision::F32);
     let tiny = DecodeOptions { memory_budget: Some(wgvae::Bytes(1)), ..raw(fixture.tiling) };
-    let Err(Error::Budget { smallest: needed, .. }) = vae.plan(fixture.latents.size(), &tiny) else {
+    let Err(Error::Budget { smallest: needed, .. }) =
+        vae.planner().plan(&tiny.request(fixture.latents.size(), LatentSpace::Model)).map(Plans::into_first)
+    else {
         panic!("one byte")
     };
     let options = DecodeOptions { memory_budget: Some(needed), ..tiny };
-    let predicted = vae.plan(fixture.latents.size(), &options).unwrap().memory.peak();
+    let predicted = vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().peak();
     let error = relative_error(&decode(&mut vae, &fixture, &options), &fixture.image);
     assert!(error <= 1e-4, "{error:.2e}");
     assert!(gpu.ledger().peak() <= needed, "{} of {needed}", gpu.ledger().peak());
@@ -144,11 +154,11 @@ fn what_fits_one_tile_is_decoded_whole() {
     let tile = size.width.max(size.height);
     for rule in [BlendRule::Linear, BlendRule::Cosine] {
         let tiling = Tiling::Blend(Blend::new(rule, tile, 1).unwrap());
-        assert_eq!(vae.plan_tiles(size, &raw(tiling)).unwrap().count(), 1);
+        assert_eq!(vae.planner().plan(&raw(tiling).request(size, LatentSpace::Model)).unwrap().count(), 1);
         let whole = decode(&mut vae, &fixture, &raw(Tiling::Exact));
         assert_eq!(decode(&mut vae, &fixture, &raw(tiling)).pixels, whole.pixels);
         let smaller = Tiling::Blend(Blend::new(rule, tile - 1, 1).unwrap());
-        assert!(vae.plan_tiles(size, &raw(smaller)).unwrap().count() > 1);
+        assert!(vae.planner().plan(&raw(smaller).request(size, LatentSpace::Model)).unwrap().count() > 1);
     }
 }
 
@@ -157,7 +167,7 @@ fn progress_goes_over_all_tiles_and_cancelling_stops_between_them() {
     let fixture = fixture("tiled_diffusers");
     let (_, mut vae) = load(&fixture, Precision::F32);
     let options = raw(fixture.tiling);
-    let work = vae.plan_tiles(fixture.latents.size(), &options).unwrap().macs();
+    let work = vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().macs(1);
     let mut reached = 0;
     let mut watch = |progress: Progress<'_>| {
         assert_eq!(progress.total, work);
@@ -186,11 +196,11 @@ fn a_prepared_tile_is_the_largest() {
     let fixture = fixture("tiled_diffusers_slivers");
     let (gpu, mut vae) = load(&fixture, Precision::F16);
     let (size, options) = (fixture.latents.size(), raw(fixture.tiling));
-    let peak = block_on(vae.prepare(size, &options)).unwrap().memory.peak();
-    assert_eq!(peak, vae.plan(size, &options).unwrap().memory.peak());
+    let peak = block_on(vae.prepare(&options.request(size, LatentSpace::Model))).unwrap().memory.peak();
+    assert_eq!(peak, vae.planner().plan(&options.request(size, LatentSpace::Model)).unwrap().peak());
     assert_eq!(gpu.ledger().current(), peak);
     let created = gpu.ledger().created();
-    block_on(vae.prepare(size, &options)).unwrap();
+    block_on(vae.prepare(&options.request(size, LatentSpace::Model))).unwrap();
     assert_eq!(gpu.ledger().created(), created);
 }
 
@@ -224,7 +234,11 @@ fn pixels_are_limited_in_tiles_too() {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let vae = block_on(Vae::load(&gpu, &checkpoint(&config.to_string()), LoadOptions::default())).unwrap();
     let options = raw(Tiling::Blend(Blend::new(BlendRule::Linear, 2, 1).unwrap()));
-    let plans = |side| vae.plan_tiles(Size { width: side, height: side }, &options).map(|plans| plans.count());
+    let plans = |side| {
+        vae.planner()
+            .plan(&options.request(Size { width: side, height: side }, LatentSpace::Model))
+            .map(|plans| plans.count())
+    };
     assert_eq!(plans(16).unwrap(), 16 * 16);
     let error = plans(1024).unwrap_err().to_string();
     assert!(error.contains("pixels"), "{error}");
@@ -242,7 +256,7 @@ fn an_estimate_is_near_and_takes_less() {
     let latents = Latents::new(crate::formula::latents(&[channels, 96, 80])).unwrap();
     let mut decode = |tiling| {
         let options = raw(tiling);
-        let peak = vae.plan(latents.size(), &options).unwrap().memory.peak();
+        let peak = vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).unwrap().peak();
         let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().current(), peak);
         let Pixels::Raw(values) = decoded.pixels else { panic!("raw floats") };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pollster::block_on;
 use wgvae::{
-    Checkpoint, DecodeOptions, DeviceKind, Error, Gpu, GpuOptions, LoadOptions, Output, Pixels, Planner, Precision,
-    Size, TuneOptions, Vendor,
+    Checkpoint, DeviceKind, Error, Gpu, GpuOptions, LatentSpace, LoadOptions, Output, Pixels, Planner, Precision,
+    Request, Size, TuneOptions, Vendor,
 };
 
 use crate::decode::{decode, fixture};
@@ -51,7 +51,8 @@ fn without_bands_a_plan_takes_no_other_memory() {
     let peak = |kernels| {
         let gpu = gpu.clone().with_kernels(kernels).unwrap();
         let planner = Planner::new(&gpu, &checkpoint, LoadOptions::default()).unwrap();
-        let plan = planner.plan(Size { width: 64, height: 64 }, &DecodeOptions::default()).unwrap();
+        let plan =
+            planner.plan(&Request::decode(Size { width: 64, height: 64 }, LatentSpace::Model)).unwrap().into_first();
         assert_eq!(plan.choice, kernels);
         plan.memory.peak()
     };

@@ -106,9 +106,9 @@ pub(super) fn latents(bytes: &[u8]) {
     let Some((named, file)) = bytes.split_first() else { return };
     let name = (named % 2 == 1).then_some("samples");
     let Ok(stored) = block_on(read_latents(&source(file), name)) else { return };
-    let (shape, unscaled) = (stored.tensor.shape.clone(), stored.unscaled);
+    let (shape, space) = (stored.tensor.shape.clone(), stored.space);
     let Ok(latents) = Latents::stored(stored) else { return };
-    assert_eq!(latents.are_unscaled(), unscaled);
+    assert_eq!(latents.space(), space);
     let size = latents.size();
     let axes = [latents.count(), latents.channels(), size.height, size.width].map(|axis| axis as usize);
     assert!(

@@ -7,7 +7,7 @@ use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, Kl,
-    MatrixUnits, Output, Parking, Size, Storage, Tiling, Vendor, plan_decode,
+    LatentSpace, MatrixUnits, Output, Parking, Plans, Size, Storage, Tiling, Vendor,
 };
 
 use crate::formula;
@@ -57,7 +57,7 @@ impl Sound {
     }
 
     fn plan(&self, options: &PlanOptions) -> wgvae::Result<Plan> {
-        Plan::new(&decoder(&self.config, self.size, false), &self.limits, options)
+        Plan::new(&decoder(&self.config, self.size, LatentSpace::Model), &self.limits, options)
     }
 }
 
@@ -138,7 +138,7 @@ fn check_refusal(error: &Error) {
 fn check_picture(case: &Sound, plan: &Plan) {
     let options = PlanOptions { memory_budget: None, ..PlanOptions::new(plan.storage, Output::Raw) };
     let limits = DeviceLimits { kind: case.limits.kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
-    let whole = Plan::new(&decoder(&case.config, case.size, false), &limits, &options);
+    let whole = Plan::new(&decoder(&case.config, case.size, LatentSpace::Model), &limits, &options);
     let latents =
         formula::latents(&[case.config.latent_channels, case.size.height, case.size.width].map(|axis| axis as usize));
     let weights = formula::decoder(&case.config);
@@ -295,7 +295,10 @@ pub(super) fn any(bytes: &[u8]) {
         _ => Storage::PackedF16,
     };
     let (config, limits) = (case.config(), case.limits());
-    let plan = |options: &DecodeOptions| plan_decode(&config, size, &limits, storage, case.flags[0], options);
+    let plan = |options: &DecodeOptions| {
+        wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(case.flags[0])), &limits, storage)
+            .map(Plans::into_first)
+    };
     match plan(&case.options()) {
         Ok(plan) => {
             check(&plan, &limits);

@@ -3,7 +3,7 @@
 use wgvae::internals::shard_index::shard_names;
 use wgvae::report::MemoryReport;
 use wgvae::report::estimates::{Estimator, Work, im2col};
-use wgvae::{AutoencoderConfig, Blend, BlendRule, Size};
+use wgvae::{AutoencoderConfig, Blend, BlendRule, LatentSpace, Size};
 
 /// Fuzzes config.json. An accepted config must be valid.
 pub(super) fn config(bytes: &[u8]) {
@@ -11,8 +11,11 @@ pub(super) fn config(bytes: &[u8]) {
     let Ok(config) = AutoencoderConfig::from_json(text) else { return };
     config.validate().expect("what was taken is valid");
     let side = config.spatial_factor();
-    assert_eq!(config.image_size(Size { width: 1, height: 3 }, true), Size { width: side, height: 3 * side });
-    config.image_size(Size { width: u32::MAX, height: u32::MAX }, false);
+    assert_eq!(
+        config.image_size(Size { width: 1, height: 3 }, LatentSpace::Vae),
+        Size { width: side, height: 3 * side }
+    );
+    config.image_size(Size { width: u32::MAX, height: u32::MAX }, LatentSpace::Model);
     for rule in [BlendRule::Linear, BlendRule::Cosine] {
         if let Ok(blend) = Blend::for_model(rule, &config, None, None) {
             assert!(blend.overlap() < blend.tile());

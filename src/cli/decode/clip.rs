@@ -8,7 +8,9 @@ use serde_json::json;
 use wgvae::internals::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
 use wgvae::internals::clips::{ClipAxes, ClipLatents};
 use wgvae::report::Operation;
-use wgvae::{ByteSource, Clip, Directions, Error, HostTensor, Latents, Output, Pixels, Result};
+use wgvae::{
+    ByteSource, ClipDecoder, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Output, Pixels, Result,
+};
 
 use super::DecodeArgs;
 use crate::cli::clips::{check_model, check_once, files};
@@ -33,11 +35,13 @@ pub(super) async fn run(
     let config = checkpoint.config();
     let tiling = args.tiles.tiling(args.tiling, config)?;
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
-    let latents = latents::open_clip(source, args.tensor.as_deref(), config.channels(args.unscaled)).await?;
-    let unscaled = args.unscaled || latents.are_unscaled();
-    checkpoint.check_meaning(unscaled)?;
+    let latents =
+        latents::open_clip(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
+            .await?;
+    let space = if args.unscaled { LatentSpace::Vae } else { latents.space() };
+    checkpoint.check_space(space)?;
     let axes = latents.axes();
-    let size = config.image_size(axes.size, unscaled);
+    let size = config.image_size(axes.size, space);
     let frames = factor.frames(axes.frames).ok_or_else(|| too_many(args, axes))?;
     check_paths(args, &checkpoint, name, frames)?;
     let (fps, ffmpeg) = (args.fps.unwrap_or_default(), Ffmpeg::default());
@@ -46,20 +50,17 @@ pub(super) async fn run(
     say_others(name, frames)?;
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let mut vae = load(&gpu, &checkpoint, args.load_options(unscaled, true)).await?;
     let output = match sink.wants() {
         FrameFormat::Rgba8 => Output::Rgba8,
         FrameFormat::Floats => Output::Raw,
     };
-    let mut clip = vae.decode_clip(axes.size, unscaled, &args.options(output, tiling)).await?;
+    let options = args.options(output, tiling);
+    let request = options.request(axes.size, space).of_clip();
+    let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let mut clip = vae.decode_clip(axes.size, space, &options).await?;
     let start = Instant::now();
-    let mut work = Work {
-        latents,
-        unscaled,
-        sink,
-        written: 0,
-        session: Session::new("decode", &gpu, interrupt, Some(axes.frames)),
-    };
+    let mut work =
+        Work { latents, space, sink, written: 0, session: Session::new("decode", &gpu, interrupt, Some(axes.frames)) };
     let end = work.decode(&mut clip).await.inspect_err(|_| say_written(name, work.written))?;
     if end.is_break() {
         // The reader has closed the pipe, and has no use for facts.
@@ -73,7 +74,7 @@ pub(super) async fn run(
         seconds: start.elapsed().as_secs_f64(),
         facts: json!({ "tiling": tiling_json(tiling, clip.vae().config(), axes.size) }),
     };
-    let report = Report::of_clip(&gpu, &clip, subject, work.session, &files(name, frames));
+    let report = Report::of_clip((&gpu, clip.vae()), clip.plans(), subject, work.session, &files(name, frames));
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
     interrupt.write_all(&facts.collect::<Vec<_>>())?;
     Ok(report.show(args.json, *name == ClipName::Standard))
@@ -82,7 +83,7 @@ pub(super) async fn run(
 /// State of a running decode.
 struct Work<'a> {
     latents: ClipLatents,
-    unscaled: bool,
+    space: LatentSpace,
     sink: Box<dyn FrameSink + 'a>,
     written: u64,
     session: Session<'a>,
@@ -90,7 +91,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Decodes and writes all parts. Returns `Break` once the reader of the output has gone.
-    async fn decode(&mut self, clip: &mut Clip<'_>) -> Result<ControlFlow<()>> {
+    async fn decode(&mut self, clip: &mut ClipDecoder<'_>) -> Result<ControlFlow<()>> {
         for part in 0..self.latents.axes().frames {
             let latents = self.read(part).await?;
             let mut end = ControlFlow::Continue(());
@@ -114,8 +115,8 @@ impl Work<'_> {
     /// Reads frame `index` of the latents, as one image.
     async fn read(&self, index: u64) -> Result<Latents> {
         let HostTensor { shape, data } = self.latents.read(index..index + 1).await?;
-        let latents = Latents::new(HostTensor { shape: [&[1, shape[0]], &shape[2..]].concat(), data })?;
-        Ok(if self.unscaled { latents.unscaled() } else { latents })
+        let shape = [&[1, shape[0]], &shape[2..]].concat();
+        Ok(Latents::new(HostTensor { shape, data })?.in_space(self.space))
     }
 }
 

@@ -10,7 +10,7 @@ use wgvae::internals::clip_files::{
 use wgvae::internals::clips::TimeFactor;
 use wgvae::model::networks::encoded_channels;
 use wgvae::report::Operation;
-use wgvae::{Checkpoint, Clip, Directions, Error, HostTensor, Images, Result, Size};
+use wgvae::{Checkpoint, ClipEncoder, Directions, Error, HostTensor, Images, LoadOptions, Result, Size};
 
 use super::EncodeArgs;
 use crate::cli::clips::{check_model, check_once};
@@ -32,15 +32,17 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
     let factor = check_model(&checkpoint, Directions::Encode, || no_video(args))?;
     if !args.moments {
-        checkpoint.check_meaning(args.unscaled)?;
+        checkpoint.check_space(args.space())?;
     }
-    let source = open(args, name, factor, checkpoint.config().image_step(args.leaves_scale()))?;
+    let source = open(args, name, factor, checkpoint.config().image_step(args.space()))?;
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
     let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let mut vae = load(&gpu, &checkpoint, args.load_options(true)).await?;
-    let mut clip = vae.encode_clip(size, &args.options()).await?;
+    let options = args.options();
+    let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision());
+    let mut vae = load(&gpu, &checkpoint, loaded).await?;
+    let mut clip = vae.encode_clip(size, &options).await?;
     let start = Instant::now();
     let mut work = Work { args, source, writer, encoded: 0, session: Session::new("encode", &gpu, interrupt, latents) };
     work.encode(&mut clip).await?;
@@ -59,7 +61,8 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
         seconds: start.elapsed().as_secs_f64(),
         facts: json!({ "images": [Source { file: args.image[0].clone(), count, size }] }),
     };
-    let report = Report::of_clip(&gpu, &clip, subject, session, std::slice::from_ref(&args.output));
+    let report =
+        Report::of_clip((&gpu, clip.vae()), clip.plans(), subject, session, std::slice::from_ref(&args.output));
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
     interrupt.write_all(&facts.collect::<Vec<_>>())?;
     Ok(report.show(args.json, false))
@@ -86,7 +89,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Encodes and writes all parts.
-    async fn encode(&mut self, clip: &mut Clip<'_>) -> Result<()> {
+    async fn encode(&mut self, clip: &mut ClipEncoder<'_>) -> Result<()> {
         for latent in 0.. {
             let Some(frames) = next_frames(&mut self.source, clip.wants())? else { break };
             let moments = self.session.encode_part(clip, &frames).await?;
@@ -145,10 +148,10 @@ fn writer<'a>(
     let (channels, format) = if args.moments {
         (encoded_channels(config), ArrayFormat::of(&args.output, MOMENTS, facts.into_iter().collect())?)
     } else {
-        let format = ArrayFormat::of_latents(&args.output, args.unscaled, &facts)?;
-        (config.channels(args.leaves_scale()), format)
+        let format = ArrayFormat::of_latents(&args.output, args.space(), &facts)?;
+        (config.channels(args.space()), format)
     };
-    let extent = config.latent_size(size, args.leaves_scale());
+    let extent = config.latent_size(size, args.space());
     LatentsWriter::create(&args.output, format, (channels, extent), latents, interrupt)
 }
 

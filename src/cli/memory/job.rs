@@ -8,15 +8,14 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use wgvae::report::{Adapter, Measured};
 use wgvae::{
-    AdapterReport, Bytes, Control, DecodeOptions, DeviceError, EncodeOptions, Error, Gpu, GpuOptions, HostTensor,
-    Images, Latents, LoadOptions, Result, RunReport, Size, Vae,
+    AdapterReport, Bytes, Control, DecodeOptions, DeviceError, Direction, EncodeOptions, Error, Frames, Gpu,
+    GpuOptions, HostTensor, Images, Latents, LoadOptions, Result, RunReport, Size, Vae,
 };
 
 use super::made_up::unit;
 use super::model::Model;
 use crate::cli::PrecisionArg;
 use crate::cli::clips::parts;
-use crate::cli::task::{Task, directions};
 
 /// Largest absolute value of made-up latents, about as large as a VAE's own.
 const LATENTS: f32 = 1.5;
@@ -41,14 +40,12 @@ pub(super) struct Job {
     pub(super) adapter: usize,
     /// Model, as given on the command line.
     pub(super) model: String,
-    /// Direction and size.
-    pub(super) task: Task,
+    /// The decode or encode to run.
+    pub(super) request: wgvae::Request,
     /// Frames of the clip; 1 for an image.
     pub(super) frames: u64,
     /// Precision, as given on the command line.
     pub(super) precision: PrecisionArg,
-    /// Memory budget, if any.
-    pub(super) budget: Option<Bytes>,
 }
 
 /// Answer of a child process.
@@ -95,21 +92,13 @@ pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
 async fn measure(job: &Job) -> Result<Measured> {
     let checkpoint = Model::find(&job.model)?.open().await?;
     let gpu = Gpu::request(&GpuOptions { adapter: Some(job.adapter.to_string()), ..GpuOptions::default() }).await?;
-    let is_clip = job.frames > 1;
-    let load = LoadOptions {
-        directions: directions(job.task.operation()),
-        precision: job.precision.into(),
-        // The scale of the latents does not change time or memory.
-        unscaled: checkpoint.config().takes_own_latents(),
-        weights_on_host: job.budget.is_some(),
-        clips: is_clip,
-    };
-    let mut vae = Vae::load(&gpu, &checkpoint, load).await?;
-    match job.task {
-        Task::Decode(latents) if is_clip => decode_clip(&gpu, &mut vae, latents, job).await,
-        Task::Encode(image) if is_clip => encode_clip(&gpu, &mut vae, image, job).await,
-        Task::Decode(latents) => decode(&gpu, &mut vae, latents, job.budget).await,
-        Task::Encode(image) => encode(&gpu, &mut vae, image, job.budget).await,
+    let request = &job.request;
+    let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::for_request(request, job.precision.into())).await?;
+    match (request.direction, request.frames) {
+        (Direction::Decode, Frames::Image) => decode(&gpu, &mut vae, request).await,
+        (Direction::Encode, Frames::Image) => encode(&gpu, &mut vae, request).await,
+        (Direction::Decode, Frames::Clip) => decode_clip(&gpu, &mut vae, job).await,
+        (Direction::Encode, Frames::Clip) => encode_clip(&gpu, &mut vae, job).await,
     }
 }
 
@@ -143,57 +132,61 @@ fn measured(gpu: &Gpu, vae: &Vae, times: Times) -> Measured {
     }
 }
 
-/// Decodes made-up latents of this size.
-async fn decode(gpu: &Gpu, vae: &mut Vae, size: Size, memory_budget: Option<Bytes>) -> Result<Measured> {
-    let latents = Latents::new(made_up(1, vae.config().latent_channels, size, LATENTS))?;
-    let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
+/// Decodes made-up latents.
+async fn decode(gpu: &Gpu, vae: &mut Vae, request: &wgvae::Request) -> Result<Measured> {
+    let latents = made_up_latents(vae, request)?;
+    let options = DecodeOptions { memory_budget: request.memory_budget, ..DecodeOptions::default() };
     let start = Instant::now();
-    vae.prepare(size, &options).await?;
+    vae.prepare(request).await?;
     let prepare = start.elapsed().as_secs_f64();
     let decoded = vae.decode(&latents, 0, &options, &mut Control::default()).await?;
     Ok(measured(gpu, vae, Times { prepare, run: decoded.run.seconds }))
 }
 
-/// Encodes a made-up image of this size.
-async fn encode(gpu: &Gpu, vae: &mut Vae, size: Size, memory_budget: Option<Bytes>) -> Result<Measured> {
-    let images = Images::new(made_up(1, vae.config().in_channels, size, PIXELS))?;
-    let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
+/// Encodes a made-up image.
+async fn encode(gpu: &Gpu, vae: &mut Vae, request: &wgvae::Request) -> Result<Measured> {
+    let images = Images::new(made_up(1, vae.config().in_channels, request.size, PIXELS))?;
+    let options = EncodeOptions { memory_budget: request.memory_budget, ..EncodeOptions::default() };
     let start = Instant::now();
-    vae.prepare_encode(size, &options).await?;
+    vae.prepare(request).await?;
     let prepare = start.elapsed().as_secs_f64();
     let encoded = vae.encode(&images, 0, &options, &mut Control::default()).await?;
     Ok(measured(gpu, vae, Times { prepare, run: encoded.run.seconds }))
 }
 
-/// Decodes a clip of made-up latents of this size, the same in each frame. Drops its pictures as
-/// they arrive.
-async fn decode_clip(gpu: &Gpu, vae: &mut Vae, size: Size, job: &Job) -> Result<Measured> {
-    let (parts, channels) = (parts(vae.config(), job.frames)?, vae.config().latent_channels);
-    let latents = Latents::new(made_up(1, channels, size, LATENTS))?.unscaled();
-    let options = DecodeOptions { memory_budget: job.budget, ..DecodeOptions::default() };
+/// Decodes a clip of made-up latents, the same in each frame. Drops its pictures as they arrive.
+async fn decode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
+    let (parts, latents) = (parts(vae.config(), *frames)?, made_up_latents(vae, request)?);
+    let options = DecodeOptions { memory_budget: request.memory_budget, ..DecodeOptions::default() };
     let start = Instant::now();
-    let mut clip = vae.decode_clip(size, true, &options).await?;
+    let mut clip = vae.decode_clip(request.size, request.latents, &options).await?;
     let mut times = Times { prepare: start.elapsed().as_secs_f64(), ..Times::default() };
     for _ in 0..parts {
         let start = Instant::now();
-        times.add(start, &clip.decode(&latents, 0, &mut Control::default(), &mut |_| Ok(())).await?);
+        times.add(start, &clip.decode(&latents, 0, &mut Control::default(), &mut |_| Ok(())).await?.0);
     }
     Ok(measured(gpu, clip.vae(), times))
 }
 
-/// Encodes a clip of made-up pictures of this size.
-async fn encode_clip(gpu: &Gpu, vae: &mut Vae, size: Size, job: &Job) -> Result<Measured> {
-    let (parts, channels) = (parts(vae.config(), job.frames)?, vae.config().in_channels);
-    let options = EncodeOptions { memory_budget: job.budget, ..EncodeOptions::default() };
+/// Encodes a clip of made-up pictures.
+async fn encode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
+    let (parts, channels) = (parts(vae.config(), *frames)?, vae.config().in_channels);
+    let options = EncodeOptions { memory_budget: request.memory_budget, ..EncodeOptions::default() };
     let start = Instant::now();
-    let mut clip = vae.encode_clip(size, &options).await?;
+    let mut clip = vae.encode_clip(request.size, &options).await?;
     let mut times = Times { prepare: start.elapsed().as_secs_f64(), ..Times::default() };
     for _ in 0..parts {
-        let images = Images::new(made_up(clip.wants(), channels, size, PIXELS))?;
+        let images = Images::new(made_up(clip.wants(), channels, request.size, PIXELS))?;
         let start = Instant::now();
-        times.add(start, &clip.encode(&images, &mut Control::default()).await?.1);
+        times.add(start, &clip.encode(&images, &mut Control::default()).await?.run);
     }
     Ok(measured(gpu, clip.vae(), times))
+}
+
+/// Returns made-up latents of the size and in the space that `request` has.
+fn made_up_latents(vae: &Vae, request: &wgvae::Request) -> Result<Latents> {
+    let channels = vae.config().channels(request.latents);
+    Ok(Latents::new(made_up(1, channels, request.size, LATENTS))?.in_space(request.latents))
 }
 
 /// Returns made-up values in [-`scale`, `scale`): `[count, channels, height, width]`.

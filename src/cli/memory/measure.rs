@@ -5,8 +5,8 @@ use wgvae::report::{
     Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
 };
 use wgvae::{
-    AutoencoderConfig, Bytes, Checkpoint, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Error, Plan,
-    Precision, Result, Size, Storage, check_clips, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+    AutoencoderConfig, Bytes, Checkpoint, DeviceLimits, Error, LatentSpace, Plan, Plans, Precision, Result, Size,
+    Storage, check_clips,
 };
 
 use super::MemoryArgs;
@@ -16,8 +16,8 @@ use super::model::Model;
 use crate::cli::PrecisionArg;
 use crate::cli::clips::parts;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::request::{check_weights, request_for};
 use crate::cli::stderr::Phase;
-use crate::cli::task::{Task, check_weights, directions};
 
 /// Model of the command line, after opening it once.
 struct Candidate {
@@ -33,8 +33,7 @@ struct Case<'a> {
     size: Size,
     /// Frames of the clip; 1 for an image.
     frames: u64,
-    task: Task,
-    budget: Option<Bytes>,
+    request: wgvae::Request,
 }
 
 /// Measures all combinations that `args` ask for. A failure becomes a row with its error. Only
@@ -84,7 +83,7 @@ fn check(checkpoint: &Checkpoint, operation: Operation, frames: &[u64]) -> Resul
     for frames in &clips {
         parts(checkpoint.config(), *frames)?;
     }
-    if clips.is_empty() { Ok(()) } else { check_clips(checkpoint, directions(operation)) }
+    if clips.is_empty() { Ok(()) } else { check_clips(checkpoint, operation.into()) }
 }
 
 /// Returns every combination, in the order of the arguments.
@@ -93,11 +92,16 @@ fn cases<'a>(args: &MemoryArgs, operation: Operation, candidates: &'a [Candidate
     for candidate in candidates {
         for &precision in &args.precisions {
             for &size in &args.sizes {
-                let task =
-                    Task::new(operation, "--sizes", size, &candidate.config, candidate.config.takes_own_latents())?;
+                // The space of the latents does not change time or memory.
+                let space = LatentSpace::from_unscaled(candidate.config.takes_own_latents());
+                let image = request_for(operation, "--sizes", size, &candidate.config, space)?;
                 for &frames in &args.frames {
                     let budgets = std::iter::once(None).chain(args.budgets.iter().copied().map(Some));
-                    cases.extend(budgets.map(|budget| Case { candidate, precision, size, frames, task, budget }));
+                    let request = if frames > 1 { image.of_clip() } else { image };
+                    cases.extend(budgets.map(|memory_budget| {
+                        let request = wgvae::Request { memory_budget, ..request };
+                        Case { candidate, precision, size, frames, request }
+                    }));
                 }
             }
         }
@@ -142,12 +146,12 @@ fn row(
         adapter: index,
         model: case.candidate.model.name(),
         weights: case.candidate.model.weights(),
-        operation: case.task.operation(),
+        operation: case.request.direction,
         width: case.size.width,
         height: case.size.height,
         frames: case.is_clip().then_some(case.frames),
         storage,
-        budget: case.budget,
+        budget: case.request.memory_budget,
         predicted,
         measured,
         error,
@@ -156,41 +160,12 @@ fn row(
 
 /// Predicts the memory of the plan that a child process will follow.
 fn predict(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Predicted> {
+    let config = &case.candidate.config;
+    let plans = wgvae::plan(config, &case.request, limits, storage)?;
     if !case.is_clip() {
-        return plan(case, limits, storage).map(|plan| predicted(&plan));
+        return Ok(predicted(plans.first()));
     }
-    let parts = parts(&case.candidate.config, case.frames)?;
-    plan_clip(case, limits, storage).map(|plans| predicted_of_clip(&plans, parts))
-}
-
-/// Plans an image.
-fn plan(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<Plan> {
-    let (config, memory_budget) = (&case.candidate.config, case.budget);
-    match case.task {
-        Task::Decode(latents) => {
-            let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
-            plan_decode(config, latents, limits, storage, config.takes_own_latents(), &options)
-        }
-        Task::Encode(image) => {
-            let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
-            plan_encode(config, image, limits, storage, &options)
-        }
-    }
-}
-
-/// Plans the parts of a clip.
-fn plan_clip(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<ClipPlans> {
-    let (config, memory_budget) = (&case.candidate.config, case.budget);
-    match case.task {
-        Task::Decode(latents) => {
-            let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
-            plan_clip_decode(config, latents, limits, storage, true, &options)
-        }
-        Task::Encode(image) => {
-            let options = EncodeOptions { memory_budget, ..EncodeOptions::default() };
-            plan_clip_encode(config, image, limits, storage, &options)
-        }
-    }
+    Ok(predicted_of_clip(&plans, parts(config, case.frames)?))
 }
 
 /// Has a child process measure the case. Returns its measurement, or the reason why it failed.
@@ -203,10 +178,9 @@ fn run(
     let job = Job {
         adapter,
         model: case.candidate.argument.clone(),
-        task: case.task,
+        request: case.request,
         frames: case.frames,
         precision: case.precision,
-        budget: case.budget,
     };
     Ok(match ask(&Request::Measure(job), through, interrupt)? {
         Answer::Measured(measured) => Ok(measured),
@@ -232,12 +206,11 @@ fn predicted(plan: &Plan) -> Predicted {
 }
 
 /// Predicts a clip from the part with the largest peak. `transferred` is the sum over all `parts`.
-fn predicted_of_clip(plans: &ClipPlans, parts: u64) -> Predicted {
-    let hardest = plans.of(plans.first.memory.peak() < plans.peak());
-    let [first, next] = [&plans.first, &plans.next].map(|plan| plan.transferred().0);
+fn predicted_of_clip(plans: &Plans, parts: u64) -> Predicted {
+    let hardest = if plans.first().memory.peak() < plans.peak() { plans.later() } else { plans.first() };
     Predicted {
         host: plans.host_bytes(),
-        transferred: Bytes(next.saturating_mul(parts - 1).saturating_add(first)),
+        transferred: plans.transferred(parts),
         states: Some(States { total: plans.state_bytes(), gpu: hardest.memory.states }),
         ..predicted(hardest)
     }

@@ -19,6 +19,22 @@ pub enum LatentScale {
     },
 }
 
+impl LatentScale {
+    /// Checks that the scale of the latents of the model in `file` is known.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that lists the candidates.
+    pub(crate) fn check(&self, file: &str) -> Result<()> {
+        let Self::Unknown { candidates } = self else { return Ok(()) };
+        let expected = if candidates.is_empty() {
+            "a family or a config.json (no published model has these shapes)".to_owned()
+        } else {
+            format!("one of {} (all have these shapes, but other latents)", candidates.join(", "))
+        };
+        Err(Error::input(format!("family of {file}"), expected, "none given and no config.json"))
+    }
+}
+
 /// Pairs of the start of `modelspec.architecture` in a file's metadata and a family.
 const ARCHITECTURES: &[(&str, &str)] = &[
     ("stable-diffusion-xl", "sdxl"),

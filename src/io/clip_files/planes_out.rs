@@ -13,6 +13,7 @@ use super::super::part_file::PartFile;
 use super::super::safetensors::header_with_metadata;
 use super::files::{Files, seekable};
 use crate::error::{Error, Result};
+use crate::model::config::LatentSpace;
 
 /// File format of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,14 +46,14 @@ impl ArrayFormat {
         }
     }
 
-    /// Chooses the format of latents. A .safetensors file also stores `unscaled`, which
+    /// Chooses the format of latents. A .safetensors file also stores their space, which
     /// [`crate::read_latents`] reads back, and `facts` for people. A .npy file has no room for
     /// either.
     ///
     /// # Errors
     /// See [`Self::of`].
-    pub fn of_latents(path: &Path, unscaled: bool, facts: &[(&'static str, String)]) -> Result<Self> {
-        Self::of(path, TENSOR, metadata(unscaled, facts))
+    pub fn of_latents(path: &Path, space: LatentSpace, facts: &[(&'static str, String)]) -> Result<Self> {
+        Self::of(path, TENSOR, metadata(space, facts))
     }
 
     /// Makes the bytes before the values.

@@ -6,6 +6,7 @@ use super::super::latents::{StoredScale, find_latents};
 use super::super::source::ByteSource;
 use super::array::{ClipArray, ClipAxes};
 use crate::error::{Error, Result};
+use crate::model::config::LatentSpace;
 use crate::tensor::HostTensor;
 
 /// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are
@@ -47,9 +48,9 @@ impl ClipLatents {
         self.array.axes()
     }
 
-    /// True if these are the VAE's own latents, already divided by the model's scaling factor.
-    pub fn are_unscaled(&self) -> bool {
-        self.scale.unscaled
+    /// Returns the space of the latents, as the file states it.
+    pub fn space(&self) -> LatentSpace {
+        self.scale.space
     }
 
     /// Reads only `frames`, as `[c, frames, h, w]`.

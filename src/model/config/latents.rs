@@ -1,8 +1,37 @@
 //! Layout of a model's latents, and relation of the VAE's own latents to the network.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{AutoencoderConfig, single};
+
+/// Space of latents: their scale, and their layout in channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LatentSpace {
+    /// The diffusion model's: scaled by the model's factors, and in patches if it packs them.
+    #[default]
+    Model,
+    /// The VAE's own: neither scaled nor in patches. `ComfyUI` keeps latents so.
+    Vae,
+}
+
+impl LatentSpace {
+    /// Returns the VAE's own space for a flag `unscaled` that is set, else the diffusion model's.
+    pub fn from_unscaled(unscaled: bool) -> Self {
+        if unscaled { Self::Vae } else { Self::Model }
+    }
+
+    /// Returns the other space.
+    #[must_use]
+    pub fn other(self) -> Self {
+        Self::from_unscaled(self == Self::Model)
+    }
+
+    /// True for the VAE's own space, as a flag `unscaled` says it.
+    pub fn is_unscaled(self) -> bool {
+        self == Self::Vae
+    }
+}
 
 /// Order of the squares of `patch` by `patch` own latent pixels in the diffusion model's latents.
 /// Each channel of each place in a square has its own statistics.

@@ -9,7 +9,7 @@ use crate::kernels::choice::Choice;
 use crate::kernels::weights::Layout;
 use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
-use crate::model::graph::{Take, TensorId, Weight};
+use crate::model::graph::{TensorId, Weight};
 use crate::ordered::Ordered as _;
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
@@ -217,22 +217,7 @@ impl<'a> Lowering<'a> {
 
     /// Returns the weight with this layout and factor, and adds it to the plan if it is new.
     pub(super) fn weight(&mut self, weight: &Weight, layout: Layout, factor: f32) -> Resource {
-        let storage = match layout {
-            Layout::Filter { .. } => self.options.storage,
-            Layout::Vector { .. } => Storage::F32,
-        };
-        let name = match weight.take {
-            Take::Zeros => "zeros".to_owned(),
-            Take::All
-            | Take::Tap { .. }
-            | Take::SumOfTaps { .. }
-            | Take::Rows { .. }
-            | Take::Frames { .. }
-            | Take::Transform => weight.name.clone(),
-        };
-        // Zeros stay zeros at any factor, so all uses share one weight.
-        let factor = if weight.take == Take::Zeros { 1.0 } else { factor };
-        let used = WeightUse { name, take: weight.take, layout, storage, factor, bytes: layout.bytes(storage) };
+        let used = WeightUse::new(weight, layout, factor, self.options.storage);
         let next = WeightId(self.plan.weights.len());
         let id = *self.weights.entry(used.key()).or_insert(next);
         if id == next {

@@ -12,7 +12,7 @@ use wgvae::internals::clip_files::{ArrayFormat, Direct, LatentsWriter};
 use wgvae::internals::clips::{ClipAxes, ClipLatents, is_clip, latents_shape};
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{write_safetensors, write_with_metadata};
-use wgvae::{ByteSource, FileSource, HostTensor, MemorySource, ReadFuture, Result, read_latents};
+use wgvae::{ByteSource, FileSource, HostTensor, LatentSpace, MemorySource, ReadFuture, Result, read_latents};
 
 use super::{assert_says, folder, names, size};
 
@@ -101,7 +101,7 @@ fn whose_the_values_are_is_known_as_of_images() {
         let stored = block_on(read_latents(&MemorySource::new("a", file.clone()), None)).unwrap();
         assert_eq!(block_on(latents_shape(&MemorySource::new("a", file.clone()), None)).unwrap(), [1, 4, 2, 2, 2]);
         let clip = open(file).unwrap();
-        assert_eq!(clip.are_unscaled(), stored.unscaled);
+        assert_eq!(clip.space(), stored.space);
         assert_eq!(block_on(clip.read(0..2)).unwrap().data, stored.tensor.data);
     }
 }
@@ -133,7 +133,7 @@ fn what_is_no_clip_of_the_model_is_an_error() {
 /// Returns the format of an ending.
 fn format(is_npy: bool) -> ArrayFormat {
     let name = if is_npy { "a.npy" } else { "a.safetensors" };
-    ArrayFormat::of_latents(Path::new(name), true, &[("seed", "7".to_owned())]).unwrap()
+    ArrayFormat::of_latents(Path::new(name), LatentSpace::Vae, &[("seed", "7".to_owned())]).unwrap()
 }
 
 proptest! {
@@ -160,7 +160,7 @@ proptest! {
             prop_assert_eq!(block_on(read_npy(&source)).unwrap(), whole);
         } else {
             let stored = block_on(read_latents(&source, None)).unwrap();
-            prop_assert_eq!((stored.tensor, stored.unscaled), (whole, true));
+            prop_assert_eq!((stored.tensor, stored.space), (whole, LatentSpace::Vae));
         }
     }
 }
@@ -179,7 +179,7 @@ fn blocks_that_do_not_fit_are_errors_and_leave_no_file() {
     }
     assert_says(writer(Some(2)).write(&[0.0; 72]), &["expected 2, found 3"]);
     assert_says(
-        ArrayFormat::of_latents(Path::new("a.png"), true, &[]),
+        ArrayFormat::of_latents(Path::new("a.png"), LatentSpace::Vae, &[]),
         &["a.png", "one of safetensors, npy", "\"png\""],
     );
     assert_says(writer(Some(2)).finish(), &["expected 2, found 0"]);

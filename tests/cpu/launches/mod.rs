@@ -8,7 +8,7 @@ mod work;
 
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{DeviceLimits, Family, Output, Size, Storage};
+use wgvae::{DeviceLimits, Family, LatentSpace, Output, Size, Storage};
 
 use crate::snapshot;
 
@@ -32,7 +32,7 @@ struct Decode {
 fn plan(family: &str, side: u32, limits: &DeviceLimits, storage: Storage) -> Plan {
     let config = Family::find(family).unwrap().config();
     let latents = side / config.spatial_factor();
-    let graph = decoder(&config, Size { width: latents, height: latents }, false);
+    let graph = decoder(&config, Size { width: latents, height: latents }, LatentSpace::Model);
     Plan::new(&graph, limits, &PlanOptions::new(storage, Output::Rgba8)).unwrap()
 }
 

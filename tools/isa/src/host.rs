@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{Control, Family, Gpu, GpuOptions, Output, Size, Storage};
+use wgvae::{Control, Family, Gpu, GpuOptions, LatentSpace, Output, Size, Storage};
 
 use crate::devices::DEVICES;
 
@@ -58,7 +58,7 @@ pub(crate) fn measure(mesa: &Path) -> Result<()> {
 pub(crate) fn work() -> Result<()> {
     let gpu = block_on(Gpu::request(&GpuOptions::default()))?;
     let family = Family::find("sd15").context("no sd15")?;
-    let graph = decoder(&family.config(), Size { width: 128, height: 128 }, false);
+    let graph = decoder(&family.config(), Size { width: 128, height: 128 }, LatentSpace::Model);
     // Raw output: values that were never computed would not convert to pixels, but floats are
     // copied unread.
     let plan = Arc::new(Plan::new(&graph, gpu.limits(), &PlanOptions::new(Storage::F32, Output::Raw))?);

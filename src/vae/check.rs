@@ -1,0 +1,126 @@
+//! Checks of requests, before anything is planned.
+
+use super::latents::{check_image, check_size};
+use super::request::{Frames, Request};
+use crate::direction::Direction;
+use crate::error::{Error, Result};
+use crate::limits::DeviceLimits;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
+use crate::plan::Output;
+use crate::tensor::Storage;
+use crate::tiling::{Grid, Tiling};
+
+/// Checks that a model of `config` can do what `request` asks for.
+pub(super) fn check_request(config: &AutoencoderConfig, request: &Request) -> Result<()> {
+    if request.frames == Frames::Clip {
+        check_clip(config, request)?;
+    }
+    match request.direction {
+        Direction::Decode => check_decode(config, request),
+        Direction::Encode => check_encode(config, request),
+    }
+}
+
+/// Returns an error for a network whose frames do not see one another: its clips are images, one by
+/// one.
+pub(super) fn check_time(config: &AutoencoderConfig) -> Result<()> {
+    if config.has_time() {
+        return Ok(());
+    }
+    Err(Error::input("model", "a video model, for a clip", config.network.name()))
+}
+
+/// Returns an error for models, outputs and tilings that have no clips.
+fn check_clip(config: &AutoencoderConfig, request: &Request) -> Result<()> {
+    check_time(config)?;
+    if request.output.stays() {
+        return Err(Error::input("output", "rgba8 or raw, for a clip", "picture"));
+    }
+    // Tiles are accepted: a frame that fits one tile is decoded whole.
+    if request.tiling == Tiling::Estimate {
+        return Err(Error::input("tiling", "exact or tiles, for a clip", format!("{:?}", request.tiling)));
+    }
+    Ok(())
+}
+
+/// Checks the size and the space of the latents, and that they can be cut as the tiling asks.
+fn check_decode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
+    let (size, space) = (request.size, request.latents);
+    check_size("size", size)?;
+    if space == LatentSpace::Vae {
+        config.check_own_latents()?;
+    }
+    let step = config.latent_step(space);
+    if !size.width.is_multiple_of(step) || !size.height.is_multiple_of(step) {
+        return Err(Error::input(
+            "size of latents",
+            format!("multiples of {step} each way, as the model's statistics are of {step}x{step} latents"),
+            size.to_string(),
+        ));
+    }
+    check_image(config.image_size(size, space))?;
+    match (request.tiling.grid(size), request.tiling.measured_size(size)) {
+        // Other tools cut the VAE's own latents, and not patches.
+        (Some(_), _) if config.patch > 1 && space == LatentSpace::Model => Err(needs_own(config)),
+        (None, Some(_)) if step > 1 => Err(needs_own(config)),
+        (Some(grid), _) => check_sizes(&grid),
+        (None, _) => Ok(()),
+    }
+}
+
+/// Makes the error for latents in patches, where the VAE's own latents are needed.
+fn needs_own(config: &AutoencoderConfig) -> Error {
+    Error::input(
+        "tiling",
+        "the VAE's own latents (unscaled), which other tools cut into tiles",
+        format!("latents with patches of {0}x{0}", config.patch),
+    )
+}
+
+/// Returns an error if tiles have more sizes than are worth a plan each.
+fn check_sizes(grid: &Grid) -> Result<()> {
+    // An overlap of up to half a tile leaves four sizes, seven eighths at most 81, and all but one
+    // latent as many as there are tiles.
+    const MOST_SIZES: usize = 100;
+    let sizes = grid.sizes().len();
+    if sizes > MOST_SIZES {
+        return Err(Error::input(
+            "tile overlap",
+            format!("an overlap that gives tiles of at most {MOST_SIZES} sizes, such as seven eighths of a tile"),
+            format!("{} latents of {}, {sizes} sizes", grid.blend().overlap(), grid.blend().tile()),
+        ));
+    }
+    Ok(())
+}
+
+/// Returns an error for images that are smaller than a latent or too large to be meant, and for
+/// tiles.
+fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
+    check_image(request.size)?;
+    let latents = config.latent_size(request.size, LatentSpace::Vae);
+    if latents.width == 0 || latents.height == 0 {
+        let least = config.spatial_factor();
+        return Err(Error::input("image", format!("at least {least}x{least} pixels"), request.size.to_string()));
+    }
+    if request.tiling != Tiling::Exact {
+        return Err(Error::input("tiling", "exact, for an encode", format!("{:?}", request.tiling)));
+    }
+    if request.output != Output::Raw {
+        return Err(Error::input("output", "raw, for an encode", format!("{:?}", request.output)));
+    }
+    check_size("image", latents)
+}
+
+/// Checks that a device has the hardware's half type, if `storage` needs it.
+///
+/// # Errors
+/// [`Error::Input`] if it does not.
+pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
+    if !storage.needs_shader_f16() || limits.shader_f16 {
+        return Ok(());
+    }
+    if storage == Storage::FastF16 {
+        return Err(Error::input("precision", "f16 or f32, on a device without shader-f16", "fast"));
+    }
+    Err(Error::input("storage", "f32 or packed_f16, on a device without shader-f16", "f16"))
+}
