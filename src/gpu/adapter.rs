@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::matrix_units;
 use crate::error::{DeviceError, Error, Result};
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::kernels::shipped;
 use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::tensor::Bytes;
@@ -79,7 +79,7 @@ pub struct AdapterReport {
     /// more, where no kernel needs it.
     pub limits: DeviceLimits,
     /// The kernels that plans on this adapter would use.
-    pub kernels: Choice,
+    pub kernels: KernelChoice,
 }
 
 /// Returns the adapters that `wanted` matches, or all, with their indices. The best one has index
@@ -201,8 +201,8 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
 
 /// Returns the kernels of a device that was not measured: those of the rules, with the tile that
 /// was measured elsewhere on `driver`, if any. Browsers name no driver.
-fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
-    let rules = Choice::for_device(limits);
+fn kernels(limits: &DeviceLimits, driver: &str) -> KernelChoice {
+    let rules = KernelChoice::for_device(limits);
     let shipped = if cfg!(target_arch = "wasm32") { None } else { shipped::tile(driver) };
     let shipped = shipped.map(|tile| rules.with_tile(tile));
     shipped.filter(|shipped| shipped.check(limits).is_ok()).unwrap_or(rules)
@@ -379,14 +379,14 @@ mod tests {
     fn what_was_measured_on_a_driver_goes_before_the_rules() {
         let driver = "llvmpipe Mesa 26.2.6-1 (LLVM 22.1.8)";
         let limits = DeviceLimits { kind: DeviceKind::Cpu, quads: true, ..DeviceLimits::webgpu_default() };
-        let (rules, shipped) = (Choice::for_device(&limits), shipped::tile(driver).expect("a row"));
+        let (rules, shipped) = (KernelChoice::for_device(&limits), shipped::tile(driver).expect("a row"));
         assert_ne!(shipped, rules.winograd_tile, "a row that changes nothing");
         assert_eq!(kernels(&limits, driver), rules.with_tile(shipped));
         assert_eq!(kernels(&limits, "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"), rules);
         // Neither a device without quads nor one that counts as a GPU can have that tile.
         for other in [DeviceLimits { quads: false, ..limits.clone() }, DeviceLimits { kind: DeviceKind::Gpu, ..limits }]
         {
-            assert_eq!(kernels(&other, driver), Choice::for_device(&other));
+            assert_eq!(kernels(&other, driver), KernelChoice::for_device(&other));
         }
     }
 

@@ -108,17 +108,17 @@ pub(super) fn has_subgroups(device: &wgpu::Device) -> bool {
 /// The facts that a browser gives about an adapter. wgpu passes on only a description, which
 /// browsers leave empty.
 #[derive(Default)]
-pub(super) struct AdapterInfo {
+pub(super) struct AdapterFacts {
     /// The vendor, architecture, device and description in one line, as far as they are known.
     pub(super) name: Option<String>,
     pub(super) vendor: Option<String>,
 }
 
-pub(super) fn adapter_info(device: &wgpu::Device) -> AdapterInfo {
-    let Some(info) = typed(device).and_then(|device| device.adapter_info()) else { return AdapterInfo::default() };
+pub(super) fn adapter_info(device: &wgpu::Device) -> AdapterFacts {
+    let Some(info) = typed(device).and_then(|device| device.adapter_info()) else { return AdapterFacts::default() };
     let parts = [info.vendor(), info.architecture(), info.device(), info.description()];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    AdapterInfo { name: (!parts.is_empty()).then(|| parts.join(" ")), vendor: info.vendor() }
+    AdapterFacts { name: (!parts.is_empty()).then(|| parts.join(" ")), vendor: info.vendor() }
 }
 
 impl Gpu {

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use super::kernel_text::{KernelText, Parts, Pipeline};
 use super::scopes::{Caught, Scopes};
-use super::source::{Parts, Pipeline, Source};
 use super::{Gpu, Preparing};
 use crate::error::Result;
 
 /// Returns the pipelines of `sources`, in their order.
-pub(super) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
+pub(super) async fn compile_all(gpu: &Gpu, sources: &[&KernelText]) -> Result<Vec<Pipeline>> {
     gpu.check_alive("compiling kernels")?;
     let mut compiled = compile_on_all_cores(gpu, sources);
     compiled.sort_unstable_by_key(|(index, ..)| *index);
@@ -25,7 +25,7 @@ pub(super) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pi
 /// device's error.
 fn compile_on_all_cores(
     gpu: &Gpu,
-    sources: &[&Source],
+    sources: &[&KernelText],
 ) -> Vec<(usize, Pipeline, impl Future<Output = Option<Caught>>)> {
     let device = &gpu.inner.device;
     let next = AtomicUsize::new(0);

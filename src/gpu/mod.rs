@@ -13,6 +13,7 @@ mod executor;
 mod host;
 mod host_bytes;
 mod input;
+mod kernel_text;
 mod ledger;
 mod matrix_units;
 mod pace;
@@ -22,7 +23,6 @@ mod preparing;
 mod readback;
 mod recorder;
 mod scopes;
-mod source;
 mod states;
 mod timestamps;
 mod upload;
@@ -43,9 +43,9 @@ pub use self::executor::RowSink;
 pub use self::host_bytes::HostBytes;
 pub use self::input::Input;
 pub use self::ledger::Ledger;
-pub use self::prepared::{Prepared, Weight};
+pub use self::prepared::{LoadedWeight, Prepared};
 pub use self::preparing::{Listener, Preparing};
-pub use self::states::States;
+pub use self::states::ClipStates;
 
 #[cfg(target_arch = "wasm32")]
 use self::browser::{Scopes, Unwanted};
@@ -57,7 +57,7 @@ use self::scopes::Scopes;
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::Variant;
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::tensor::Bytes;
 
@@ -65,7 +65,7 @@ use crate::tensor::Bytes;
 #[derive(Debug, Clone)]
 pub struct Gpu {
     inner: Arc<Inner>,
-    kernels: Choice,
+    kernels: KernelChoice,
 }
 
 #[derive(Debug)]
@@ -181,18 +181,18 @@ impl Gpu {
     /// # Errors
     /// [`Error::Input`] for kernels that neither the rules nor [`Self::tune`] could choose on this
     /// device.
-    pub fn with_kernels(self, kernels: Choice) -> Result<Self> {
+    pub fn with_kernels(self, kernels: KernelChoice) -> Result<Self> {
         kernels.check(self.limits())?;
         Ok(Self { kernels, ..self })
     }
 
     /// Returns all kernels that [`Self::with_kernels`] accepts, the rules' kernels first.
-    pub fn possible_kernels(&self) -> Vec<Choice> {
-        Choice::possible(self.limits())
+    pub fn possible_kernels(&self) -> Vec<KernelChoice> {
+        KernelChoice::possible(self.limits())
     }
 
     /// Returns the kernels that plans for this device use.
-    pub fn kernels(&self) -> &Choice {
+    pub fn kernels(&self) -> &KernelChoice {
         &self.kernels
     }
 

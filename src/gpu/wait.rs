@@ -13,7 +13,7 @@ use crate::error::{DeviceError, Error, Result};
 pub(super) struct Waiter {
     /// Taken on drop: the thread ends when the sender is gone.
     #[cfg(not(target_arch = "wasm32"))]
-    jobs: Option<std::sync::mpsc::Sender<Job>>,
+    jobs: Option<std::sync::mpsc::Sender<PollJob>>,
     #[cfg(not(target_arch = "wasm32"))]
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Waiter {
 impl Waiter {
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn new(device: &wgpu::Device) -> Self {
-        let (jobs, received) = std::sync::mpsc::channel::<Job>();
+        let (jobs, received) = std::sync::mpsc::channel::<PollJob>();
         let device = device.clone();
         let poll = move || {
             while let Ok(job) = received.recv() {
@@ -65,7 +65,7 @@ impl Waiter {
     #[cfg(not(target_arch = "wasm32"))]
     fn poll<T: Send + 'static>(&self, submission: Option<wgpu::SubmissionIndex>, done: Done<T>) {
         let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
-        let job = Job { poll, give_up: Box::new(move || drop(done.take())) };
+        let job = PollJob { poll, give_up: Box::new(move || drop(done.take())) };
         let unsent = match &self.jobs {
             Some(jobs) => jobs.send(job).err().map(|error| error.0),
             None => Some(job),
@@ -83,7 +83,7 @@ impl Waiter {
 
 /// A request to the polling thread.
 #[cfg(not(target_arch = "wasm32"))]
-struct Job {
+struct PollJob {
     poll: wgpu::PollType,
     /// A function that ends the wait with an error.
     give_up: Box<dyn FnOnce() + Send>,

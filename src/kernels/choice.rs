@@ -169,7 +169,7 @@ pub struct DirectTile {
 
 /// The algorithm of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum ConvAlgorithm {
     /// 3x3, stride 1: three launches for each band, a quarter of the multiplications.
     Winograd,
     /// 3x3, stride 1, few channels: one launch for each band.
@@ -183,7 +183,7 @@ pub enum Way {
 
 /// The kernels, tile sizes and band size of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Choice {
+pub struct KernelChoice {
     /// Tile of the 36 products of a Winograd convolution.
     pub winograd_tile: MatmulTile,
     /// Kernels of the Winograd transforms.
@@ -201,7 +201,7 @@ pub struct Choice {
 /// save.
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
-impl Choice {
+impl KernelChoice {
     /// Returns the choice of the rules. On CPU drivers it is what measured best. GPUs have not been
     /// measured: there it follows what their own compilers keep in registers
     /// (`benches/results/isa.md`), and the size of their caches.
@@ -299,13 +299,15 @@ impl Choice {
         ))
     }
 
-    /// Returns the way of a convolution with this filter and these channel counts.
-    pub fn way(&self, window: Window, c_in: u32, c_out: u32) -> Way {
+    /// Returns the algorithm of a convolution with this filter and these channel counts.
+    pub fn algorithm(&self, window: Window, c_in: u32, c_out: u32) -> ConvAlgorithm {
         match window {
-            Window { side: 1, .. } => Way::Product,
-            Window { stride: 1, border: Border::Around, .. } if c_in.min(c_out) < WINOGRAD_MIN_CHANNELS => Way::Direct,
-            Window { stride: 1, border: Border::Around, .. } => Way::Winograd,
-            Window { .. } => Way::Unfold,
+            Window { side: 1, .. } => ConvAlgorithm::Product,
+            Window { stride: 1, border: Border::Around, .. } if c_in.min(c_out) < WINOGRAD_MIN_CHANNELS => {
+                ConvAlgorithm::Direct
+            }
+            Window { stride: 1, border: Border::Around, .. } => ConvAlgorithm::Winograd,
+            Window { .. } => ConvAlgorithm::Unfold,
         }
     }
 }

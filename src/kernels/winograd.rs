@@ -148,7 +148,7 @@ pub const IN: Interface = Interface {
 
 /// Operations on the input as it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Prologue {
+pub struct WinogradPrologue {
     /// True to scale and shift by the group norm.
     pub normalize: bool,
     /// Activation, applied after the norm.
@@ -178,7 +178,7 @@ pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32)
 }
 
 /// Launches `winograd_in` or `winograd_in_pairs`.
-pub fn input(transforms: Transforms, storages: Storages, prologue: Prologue, params: InParams) -> Launch {
+pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradPrologue, params: InParams) -> Launch {
     let mut values = vec![
         ("NORMALIZE", Value::Bool(prologue.normalize)),
         activation::value(prologue.activation),
@@ -250,7 +250,7 @@ pub const OUT: Interface = Interface {
 
 /// Operations on the output as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Epilogue {
+pub struct WinogradEpilogue {
     /// True to add the old value of y.
     pub accumulate: bool,
     /// True to apply `max(y, 0)` after that.
@@ -263,7 +263,7 @@ pub struct Epilogue {
 pub const OUT_PAIRS: Interface = Interface { file: "winograd_out_pairs", ..OUT };
 
 /// Launches `winograd_out` or `winograd_out_pairs`.
-pub fn output(transforms: Transforms, storages: Storages, epilogue: Epilogue, params: OutParams) -> Launch {
+pub fn output(transforms: Transforms, storages: Storages, epilogue: WinogradEpilogue, params: OutParams) -> Launch {
     let mut values = vec![
         ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
         ("RELU", Value::Bool(epilogue.relu)),

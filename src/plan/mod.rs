@@ -6,7 +6,7 @@
 //! 1. [`fuse`]: makes norms, SiLU, upsampling and sums part of the convolutions around them;
 //! 2. [`nodes`] and [`partition`]: cut every tensor into chunks of rows, and add up the memory that
 //!    computing one chunk takes;
-//! 3. [`schedule`]: orders the chunks; under a budget [`residence`] decides which chunks are
+//! 3. [`schedule`]: orders the chunks; under a budget [`retention`] decides which chunks are
 //!    computed again;
 //! 4. `lower`: turns each scheduled chunk into kernel launches on buffers that are not yet placed.
 //!    In `ops`, the memory that an operation takes and its launches stand side by side;
@@ -20,13 +20,13 @@
 //! made for a device that is not at hand. The same input gives the same plan: planning reads no
 //! clock, no environment variable and no order of a hash map. Planning never touches a GPU.
 
+mod algorithm;
 mod bounds;
 mod budget;
 pub mod display;
 mod facts;
 pub mod fuse;
 pub mod fused;
-pub mod half;
 pub mod liveness;
 mod lower;
 pub mod memory;
@@ -38,10 +38,10 @@ mod pace;
 pub mod partition;
 mod parts;
 mod readers;
-pub mod residence;
+pub mod retention;
 pub mod schedule;
 pub mod spill;
-mod ways;
+pub mod stream_scale;
 
 use std::ops::Range;
 
@@ -50,18 +50,18 @@ use serde::Serialize;
 pub use self::facts::{PlanFacts, RunFacts, StageFacts};
 pub use self::options::{ChannelOrder, HostStates, Output, PlanOptions, Weights};
 pub use self::parts::{
-    Action, Bindings, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId,
-    StateId, StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,
+    Action, Bindings, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, PlaneExtents, Resource,
+    SlotId, StateId, StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,
 };
 
 use crate::error::{Error, Result};
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::kernels::edges::CHECK_WORDS;
 use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
 use crate::plan::fused::Fused;
-use crate::plan::schedule::{Keep, Schedule};
+use crate::plan::schedule::{RetainedChunks, Schedule};
 use crate::tensor::{Bytes, Storage};
 
 /// Everything that an executor needs to run one decode or encode. See the module's text.
@@ -69,9 +69,9 @@ use crate::tensor::{Bytes, Storage};
 pub struct Plan {
     /// Inputs: latents to decode, or an image to encode. An estimate has two: first the small copy
     /// that is measured.
-    pub inputs: Vec<Planes>,
+    pub inputs: Vec<PlaneExtents>,
     /// Result: an image, or moments of latents.
-    pub result: Planes,
+    pub result: PlaneExtents,
     /// Storage type of activations and weights.
     pub storage: Storage,
     /// Form of the result that the host gets.
@@ -102,7 +102,7 @@ pub struct Plan {
     /// Predicted memory.
     pub memory: Memory,
     /// Kernels, tile sizes and band size that the plan was made with.
-    pub choice: Choice,
+    pub choice: KernelChoice,
     /// Kind of device that the plan is for.
     pub kind: DeviceKind,
 }
@@ -153,7 +153,7 @@ impl Plan {
     /// Makes a plan that computes nothing twice.
     fn whole(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
-        let keep = Keep::whole(&nodes);
+        let keep = RetainedChunks::whole(&nodes);
         let schedule = Schedule::new(&nodes, &keep, bounds::MOST_LOOKS).ok_or_else(bounds::too_many_steps)?;
         let mut plan = lower::lower(fused, &nodes, &schedule, limits, options)?;
         plan.place(limits, options);
@@ -191,7 +191,7 @@ impl Plan {
     fn empty(stages: Vec<String>, limits: &DeviceLimits, options: &PlanOptions) -> Self {
         Self {
             inputs: Vec::new(),
-            result: Planes::NONE,
+            result: PlaneExtents::NONE,
             storage: options.storage,
             output: options.output,
             stages,
@@ -289,8 +289,8 @@ impl Plan {
     }
 
     /// Returns the extents of the input; in an estimate, of the input after the small copy.
-    pub fn input(&self) -> Planes {
-        self.inputs.last().copied().unwrap_or(Planes::NONE)
+    pub fn input(&self) -> PlaneExtents {
+        self.inputs.last().copied().unwrap_or(PlaneExtents::NONE)
     }
 
     /// Splits the steps into ranges to submit together. Each range has a [work](Self::work) near

@@ -7,7 +7,7 @@ use super::job::Job;
 use super::options::{DecodeOptions, EncodeOptions};
 use super::{Images, Latents, Pixels, Ready, Rows, Vae};
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Input, RunReport, States};
+use crate::gpu::{ClipStates, Control, Input, RunReport};
 use crate::plan::Plan;
 use crate::tensor::{HostTensor, Size};
 
@@ -19,7 +19,7 @@ pub(crate) struct ClipState {
     /// The job of the first part, and the job of the others.
     jobs: [Job; 2],
     /// The states; `None` while a part runs, and after a part that failed.
-    states: Option<States>,
+    states: Option<ClipStates>,
     parts: u64,
 }
 
@@ -91,7 +91,7 @@ impl Vae {
         self.check_loaded(&jobs[1])?;
         // The plan that is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
-        let states = States::new(&self.gpu, &plans.first.states).await?;
+        let states = ClipStates::new(&self.gpu, &plans.first.states).await?;
         Ok(ClipState { plans, jobs, states: Some(states), parts: 0 })
     }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
-use crate::model::graph::Take;
+use crate::model::graph::WeightSlice;
 use crate::ordered::Ordered as _;
 use crate::plan::{HostStates, Plan, PlanOptions, StateUse, WeightUse, Weights};
 use crate::tensor::{Bytes, Size, Storage};
@@ -261,7 +261,8 @@ fn check_states(first: &Plan, next: &Plan) {
 /// Returns the bytes of the weights of `other` that `plan` does not use.
 fn rest(plan: &Plan, other: &Plan) -> Bytes {
     let own = plan.weights.iter().map(WeightUse::key).into_set();
-    let others = other.weights.iter().filter(|weight| weight.take != Take::Transform && !own.contains(&weight.key()));
+    let others =
+        other.weights.iter().filter(|weight| weight.take != WeightSlice::Transform && !own.contains(&weight.key()));
     others.map(|weight| weight.bytes).sum()
 }
 

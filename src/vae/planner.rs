@@ -10,7 +10,7 @@ use super::wanted::others;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::io::Checkpoint;
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
@@ -23,7 +23,7 @@ use crate::tensor::{Bytes, Size, Storage};
 pub struct Planner {
     config: AutoencoderConfig,
     limits: DeviceLimits,
-    kernels: Choice,
+    kernels: KernelChoice,
     storage: Storage,
     unscaled: bool,
     weights: Weights,
@@ -56,7 +56,7 @@ impl Planner {
         let LoadOptions { unscaled, clips, directions, .. } = options;
         let more = (clips || directions == Directions::Both) && weights == Weights::Device;
         let others = if more { others(&config, &limits, storage, directions, clips)? } else { [[Bytes(0); 2]; 2] };
-        let kernels = Choice::for_device(&limits);
+        let kernels = KernelChoice::for_device(&limits);
         Ok(Self { config, limits, kernels, storage, unscaled, weights, clips, others })
     }
 

@@ -11,7 +11,7 @@ use crate::io::{Checkpoint, StoredTensor};
 use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
 use crate::model::config::AutoencoderConfig;
-use crate::model::graph::Take;
+use crate::model::graph::WeightSlice;
 use crate::model::networks;
 use crate::plan::{Plan, WeightUse};
 use crate::tensor::{Bytes, Size, Storage};
@@ -119,7 +119,7 @@ pub(super) fn others(
 
 /// Returns the weights of `plan` that come from files.
 fn wanted(plan: &Plan) -> impl Iterator<Item = &WeightUse> {
-    plan.weights.iter().filter(|weight| weight.take != Take::Transform)
+    plan.weights.iter().filter(|weight| weight.take != WeightSlice::Transform)
 }
 
 /// Returns the plans of small jobs of `directions`.

@@ -13,7 +13,7 @@ use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
 use super::{Result, from_js, to_js};
 use crate::io::clips::{ClipAxes, ClipLatents};
-use crate::plan::Planes;
+use crate::plan::PlaneExtents;
 use crate::tensor::{Bytes, HostTensor, Size};
 use crate::vae::{ClipPlans, ClipState, Latents, Pixels};
 
@@ -94,7 +94,7 @@ struct ClipFacts {
 
 /// Converts the facts of `plans` to an object. `frames` is the result of a decode, or the input of
 /// an encode.
-fn plan_js(plans: &ClipPlans, frames: Planes) -> JsValue {
+fn plan_js(plans: &ClipPlans, frames: PlaneExtents) -> JsValue {
     to_js(&ClipFacts {
         predicted_peak_bytes: plans.peak(),
         host_bytes: plans.host_bytes(),

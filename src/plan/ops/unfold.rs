@@ -1,7 +1,7 @@
 //! 3x3 convolutions that move by more than one pixel. `unfold` writes what each output pixel sees,
 //! and a product multiplies it with the filter.
 
-use crate::kernels::choice::Way;
+use crate::kernels::choice::ConvAlgorithm;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::unfold::{TAPS, UnfoldParams, unfold};
 use crate::plan::Resource;
@@ -23,7 +23,7 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     let unfolding =
         Unfolding::new(frames * input.channels4(), shape, sizing.options.storage, &sizing.choice, sizing.limits);
     let seen = unfolding.most_pixels(output.rows) * unfolding.pixel_bytes;
-    Scratch { v: seen, ..input_rows(sizing, conv, Way::Unfold, output, |chunk| unfolding.bands(chunk)) }
+    Scratch { v: seen, ..input_rows(sizing, conv, ConvAlgorithm::Unfold, output, |chunk| unfolding.bands(chunk)) }
 }
 
 impl Lowering<'_> {
