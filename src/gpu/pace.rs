@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::limits::DeviceKind;
-use crate::plan::{Action, Plan, Step};
+use crate::plan::{Plan, Step};
 
 /// The work of a submission, by kernel.
 pub(super) type Works = BTreeMap<KernelIndex, f64>;
@@ -91,15 +91,7 @@ pub(super) fn works(plan: &Plan, steps: Range<usize>, done: u64, begun: u64) -> 
 }
 
 fn kind(step: &Step) -> KernelIndex {
-    match &step.action {
-        Action::Dispatch { variant, .. } => Some(*variant),
-        Action::Copy { .. }
-        | Action::Fetch { .. }
-        | Action::Park { .. }
-        | Action::Recall { .. }
-        | Action::Keep { .. }
-        | Action::Output { .. } => None,
-    }
+    step.action.dispatch().map(|(variant, _)| variant)
 }
 
 #[cfg(test)]

@@ -43,6 +43,16 @@ params! {
     }
 }
 
+impl MatmulParams {
+    /// Returns the parameters of one product of `[m, k]` with `[k, n]`, whose rows follow one
+    /// another, with `tile`.
+    pub fn rows(tile: MatmulTile, m: u32, n4: u32, k4: u32) -> Self {
+        let b_block = tile.block_columns4();
+        let zeros: Self = bytemuck::Zeroable::zeroed();
+        Self { m, m_stored: m, n4, k4, a_row: k4, a_column: 1, b_row: n4, b_block, c_row: n4, scale: 1.0, ..zeros }
+    }
+}
+
 const BINDINGS: &[(&str, Access)] = &[
     ("a", Access::Read),
     ("b", Access::Read),

@@ -40,7 +40,7 @@ use crate::plan::partition::ROW_STEP;
 use crate::plan::retention::{self, Retention, Start};
 use crate::plan::schedule::Schedule;
 use crate::plan::spill::{self, May};
-use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, lower, pace};
+use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, cost, lower};
 use crate::tensor::Bytes;
 
 /// Largest chunk is the budget divided by `COARSEST`: larger chunks leave too little choice.
@@ -246,7 +246,7 @@ impl Search<'_> {
             // The part that exceeds the room in a pass goes to the host and comes back.
             let moved = retention.excess(room) * 2;
             let steps = retention.schedule.tasks.len() * STEPS_PER_TASK;
-            pace::seconds(self.limits.kind, retention.schedule.macs, steps, Bytes(moved))
+            cost::seconds(self.limits.kind, retention.schedule.macs, steps, Bytes(moved))
         };
         let ways = own.into_iter().chain(more.into_iter().flatten()).chain([all.retention.clone()]);
         ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))

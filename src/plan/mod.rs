@@ -23,6 +23,7 @@
 mod algorithm;
 mod bounds;
 mod budget;
+mod cost;
 pub mod display;
 mod facts;
 pub mod fuse;
@@ -34,7 +35,6 @@ pub mod node;
 pub mod nodes;
 mod ops;
 mod options;
-mod pace;
 pub mod partition;
 mod parts;
 mod readers;
@@ -42,8 +42,6 @@ pub mod retention;
 pub mod schedule;
 pub mod spill;
 pub mod stream_scale;
-
-use std::ops::Range;
 
 use serde::Serialize;
 
@@ -235,22 +233,6 @@ impl Plan {
         parked + weights + states.sum()
     }
 
-    /// Returns the bytes that one decode moves between host and device because the budget is short.
-    pub fn transferred(&self) -> Bytes {
-        let moved = self.steps.iter().map(|step| match &step.action {
-            Action::Fetch { from: HostSource::Input(_), .. } => Bytes(0),
-            Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => self.buffers[buffer.0].bytes,
-            Action::Recall { state, part, to } if self.is_on_host(*state, *part) => self.buffers[to.0].bytes,
-            Action::Keep { state, part, bytes, .. } if self.is_on_host(*state, *part) => Bytes(*bytes),
-            Action::Dispatch { .. }
-            | Action::Copy { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. }
-            | Action::Output { .. } => Bytes(0),
-        });
-        moved.sum()
-    }
-
     /// True if `part` of `state` is in host memory between two runs.
     pub fn is_on_host(&self, state: StateId, part: StatePart) -> bool {
         matches!(part, StatePart::Frames(_)) && self.states[state.0].home == Home::Host
@@ -259,20 +241,10 @@ impl Plan {
     /// Returns the parts of the result in order of rows: the buffer that holds the part, its first
     /// row and the row after its last.
     pub fn outputs(&self) -> impl Iterator<Item = (BufferId, (u32, u32))> {
-        self.steps.iter().filter_map(|step| match &step.action {
-            Action::Output { from, rows } => Some((*from, *rows)),
-            Action::Dispatch { .. }
-            | Action::Copy { .. }
-            | Action::Fetch { .. }
-            | Action::Park { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. } => None,
+        self.steps.iter().filter_map(|step| match step.action {
+            Action::Output { from, rows } => Some((from, rows)),
+            _ => None,
         })
-    }
-
-    /// Returns the number of multiply-adds, counted as direct convolutions and products.
-    pub fn macs(&self) -> u64 {
-        self.steps.iter().map(|step| step.macs).sum()
     }
 
     /// Returns the size of the largest range that one binding covers.
@@ -291,80 +263,6 @@ impl Plan {
     /// Returns the extents of the input; in an estimate, of the input after the small copy.
     pub fn input(&self) -> PlaneExtents {
         self.inputs.last().copied().unwrap_or(PlaneExtents::NONE)
-    }
-
-    /// Splits the steps into ranges to submit together. Each range has a [work](Self::work) near
-    /// `work`, or is a single step.
-    pub fn submissions(&self, work: u64) -> Vec<Range<usize>> {
-        let mut result = Vec::new();
-        let mut start = 0;
-        while start < self.steps.len() {
-            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-            let end = self.submission_end(start, work as f64, |step| self.work(step) as f64);
-            result.push(start..end);
-            start = end;
-        }
-        result
-    }
-
-    /// Returns the end of a submission that begins with step `start`: the step after its last.
-    /// `taken` gives the cost of a step. The sum of costs comes as near to `target` as it can with
-    /// at least one step.
-    pub fn submission_end(&self, start: usize, target: f64, taken: impl Fn(&Step) -> f64) -> usize {
-        let mut sum = 0.0;
-        for (index, step) in self.steps.iter().enumerate().skip(start) {
-            let next = sum + taken(step);
-            if index > start && next - target > target - sum {
-                return index;
-            }
-            sum = next;
-        }
-        self.steps.len()
-    }
-
-    /// Returns the cost of `step`, in multiply-adds that would take as long.
-    pub fn work(&self, step: &Step) -> u64 {
-        // A launch or copy costs something even if it multiplies nothing.
-        const STEP_MACS: u64 = 500_000;
-        let moved = match &step.action {
-            Action::Fetch { to: buffer, .. }
-            | Action::Park { from: buffer, .. }
-            | Action::Output { from: buffer, .. } => self.buffers[buffer.0].bytes.0,
-            Action::Recall { state, part, to } if self.is_on_host(*state, *part) => self.buffers[to.0].bytes.0,
-            Action::Keep { state, part, bytes, .. } if self.is_on_host(*state, *part) => *bytes,
-            Action::Dispatch { .. } | Action::Copy { .. } | Action::Recall { .. } | Action::Keep { .. } => 0,
-        };
-        step.macs + STEP_MACS + self.memory_work(step) + self.transfer_work(moved)
-    }
-
-    /// Returns the cost of reading and writing everything that `step` binds, in multiply-adds that
-    /// would take as long. Only the order of magnitude is right.
-    fn memory_work(&self, step: &Step) -> u64 {
-        const PER_BYTE: u64 = 16;
-        let bound = |resource: &Resource| match resource {
-            Resource::Buffer(buffer) => self.buffers[buffer.0].bytes.0,
-            Resource::Weight(weight) => self.weights[weight.0].bytes.0,
-            Resource::Unused => 0,
-        };
-        match &step.action {
-            Action::Dispatch { bindings, .. } => bindings.iter().map(bound).sum::<u64>() * PER_BYTE,
-            Action::Copy { bytes, .. } => 2 * bytes * PER_BYTE,
-            Action::Fetch { .. }
-            | Action::Park { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. }
-            | Action::Output { .. } => 0,
-        }
-    }
-
-    /// Returns the cost of moving `bytes` between host and device, in multiply-adds that would take
-    /// as long. Only the order of magnitude is right.
-    pub fn transfer_work(&self, bytes: u64) -> u64 {
-        let per_byte = match self.kind {
-            DeviceKind::Cpu => 2,
-            DeviceKind::Gpu => 16,
-        };
-        bytes * per_byte
     }
 
     /// Checks the limits that the executor relies on. [`Plan::new`] returns no plan that breaks

@@ -269,6 +269,16 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Returns the variant and the bindings of a launch, by index into [`super::Plan::variants`].
+    pub fn dispatch(&self) -> Option<(usize, &Bindings)> {
+        match self {
+            Self::Dispatch { variant, bindings, .. } => Some((*variant, bindings)),
+            _ => None,
+        }
+    }
+}
+
 /// One command of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {

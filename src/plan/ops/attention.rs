@@ -153,22 +153,11 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m: queries.count,
-                m_stored: queries.count,
-                n4: keys.count.div_ceil(4),
-                k4: shape.channels4(),
                 a_offset: queries.first * shape.channels4(),
-                a_row: shape.channels4(),
-                a_column: 1,
-                a_batch: 0,
                 b_offset: keys.first / 4,
                 b_row: key_row,
-                b_block: tile.block_columns4(),
-                b_batch: 0,
-                c_offset: 0,
                 c_row: block.row,
-                c_batch: 0,
-                scale: 1.0,
+                ..MatmulParams::rows(tile, queries.count, keys.count.div_ceil(4), shape.channels4())
             },
         }
         .launch();
@@ -186,22 +175,9 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m: queries,
-                m_stored: queries,
-                n4: shape.channels4(),
-                k4: values.count.div_ceil(4),
-                a_offset: 0,
                 a_row: block.row,
-                a_column: 1,
-                a_batch: 0,
                 b_offset: values.first * shape.channels4(),
-                b_row: shape.channels4(),
-                b_block: tile.block_columns4(),
-                b_batch: 0,
-                c_offset: 0,
-                c_row: shape.channels4(),
-                c_batch: 0,
-                scale: 1.0,
+                ..MatmulParams::rows(tile, queries, shape.channels4(), values.count.div_ceil(4))
             },
         }
         .launch();

@@ -132,22 +132,12 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m,
                 m_stored: if output.padded { m.next_multiple_of(4) } else { m },
-                n4,
-                k4,
                 a_offset,
-                a_row: k4,
-                a_column: 1,
-                a_batch: 0,
-                b_offset: 0,
-                b_row: n4,
-                b_block: tile.block_columns4(),
-                b_batch: 0,
                 c_offset,
                 c_row,
-                c_batch: 0,
                 scale: product.scale,
+                ..MatmulParams::rows(tile, m, n4, k4)
             },
         }
         .launch();
@@ -184,22 +174,12 @@ impl Lowering<'_> {
                 tile,
                 batch: 1,
                 params: MatmulParams {
-                    m,
-                    m_stored: m,
-                    n4,
-                    k4: conv.taps() * frame4,
                     a_offset: frame * conv.step() * frame4,
                     a_row: seen::frames(self.fused, conv) * frame4,
-                    a_column: 1,
-                    a_batch: 0,
-                    b_offset: 0,
-                    b_row: n4,
-                    b_block: tile.block_columns4(),
-                    b_batch: 0,
                     c_offset: first_pixel * shape.pixel4() + frame * n4,
                     c_row: shape.pixel4(),
-                    c_batch: 0,
                     scale: product.scale,
+                    ..MatmulParams::rows(tile, m, n4, conv.taps() * frame4)
                 },
             }
             .launch();

@@ -77,22 +77,12 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m: pixels,
-                m_stored: pixels,
-                n4,
-                k4: conv.taps() * frame4,
                 a_offset: frame * conv.step() * frame4,
                 a_row: seen::frames(self.fused, conv) * frame4,
-                a_column: 1,
-                a_batch: 0,
-                b_offset: 0,
-                b_row: n4,
-                b_block: tile.block_columns4(),
-                b_batch: 0,
                 c_offset: (first * output.frames + frame) * n4,
                 c_row: output.frames * n4,
-                c_batch: 0,
                 scale: conv.scale,
+                ..MatmulParams::rows(tile, pixels, n4, conv.taps() * frame4)
             },
         }
     }

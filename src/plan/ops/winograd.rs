@@ -57,22 +57,17 @@ impl Winograd<'_> {
             tile,
             batch: POINTS,
             params: MatmulParams {
-                m,
-                m_stored: m,
-                n4: part.columns4,
-                k4,
                 a_offset: frame * self.conv.step() * frame4 * a_column,
                 a_row,
                 a_column,
                 a_batch: m * v4,
-                b_offset: 0,
                 b_row: tile.block_columns4(),
                 b_block: k4 * 4 * tile.block_columns4(),
                 b_batch: part.blocks * k4 * 4 * tile.block_columns4(),
                 c_offset: frame * n4 + part.column0,
                 c_row: m4,
                 c_batch: m * m4,
-                scale: 1.0,
+                ..MatmulParams::rows(tile, m, part.columns4, k4)
             },
         };
         matmul.launch()
