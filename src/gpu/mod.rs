@@ -22,6 +22,7 @@ mod prepared;
 mod preparing;
 mod readback;
 mod recorder;
+mod ring;
 mod scopes;
 mod states;
 mod timestamps;
