@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::matrix_units;
+use super::{matrix_units, platform};
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::choice::KernelChoice;
 use crate::kernels::shipped;
@@ -37,19 +37,6 @@ pub struct GpuOptions {
     /// The `GPU` object to use, outside a page and its workers.
     #[cfg(target_arch = "wasm32")]
     pub gpu: Option<wasm_bindgen::JsValue>,
-}
-
-impl GpuOptions {
-    #[cfg(not(target_arch = "wasm32"))]
-    fn wants_matrix_units(&self) -> bool {
-        self.matrix_units
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    #[expect(clippy::unused_self, reason = "natively it can be asked for")]
-    fn wants_matrix_units(&self) -> bool {
-        false
-    }
 }
 
 /// An adapter and its capabilities, as plain data.
@@ -89,45 +76,15 @@ pub struct AdapterReport {
 /// [`DeviceError::NoAdapter`] if none matches. Its message lists the adapters that exist, or says
 /// what to install.
 pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)>> {
-    let all: Vec<AdapterReport> = enumerate(&GpuOptions::default()).await.iter().map(report).collect();
+    let all: Vec<AdapterReport> = platform::enumerate(&GpuOptions::default()).await.iter().map(report).collect();
     let is_wanted = |index: usize| wanted.is_none_or(|wanted| all[index].matches(index, wanted));
     let found: Vec<(usize, AdapterReport)> =
         (0..all.len()).filter(|index| is_wanted(*index)).map(|index| (index, all[index].clone())).collect();
     if found.is_empty() { Err(no_match(&all, wanted)) } else { Ok(found) }
 }
 
-/// Returns the one adapter that a browser shows for this power preference.
-#[cfg(target_arch = "wasm32")]
-async fn enumerate(options: &GpuOptions) -> Vec<wgpu::Adapter> {
-    let new = || wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let Some(instance) = super::browser::with_gpu(options.gpu.as_ref(), new) else { return Vec::new() };
-    let power_preference =
-        if options.low_power { wgpu::PowerPreference::LowPower } else { wgpu::PowerPreference::HighPerformance };
-    let options = wgpu::RequestAdapterOptions { power_preference, ..Default::default() };
-    instance.request_adapter(&options).await.into_iter().collect()
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-async fn enumerate(GpuOptions { low_power, .. }: &GpuOptions) -> Vec<wgpu::Adapter> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let mut adapters = instance.enumerate_adapters(wgpu::Backends::PRIMARY).await;
-    adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type, *low_power));
-    adapters
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn rank(device_type: wgpu::DeviceType, low_power: bool) -> u32 {
-    match device_type {
-        wgpu::DeviceType::DiscreteGpu => u32::from(low_power),
-        wgpu::DeviceType::IntegratedGpu => u32::from(!low_power),
-        wgpu::DeviceType::VirtualGpu => 2,
-        wgpu::DeviceType::Other => 3,
-        wgpu::DeviceType::Cpu => 4,
-    }
-}
-
 pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
-    let adapters = enumerate(options).await;
+    let adapters = platform::enumerate(options).await;
     let reports: Vec<AdapterReport> = adapters.iter().map(report).collect();
     let index = match &options.adapter {
         None => (!reports.is_empty()).then_some(0),
@@ -139,7 +96,7 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
 }
 
 /// Advice for a machine without any adapter.
-const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
+pub(super) const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
                                  VK_DRIVER_FILES, if set, must name a driver that exists";
 
 /// Makes the error that none of `adapters` matches `wanted`, with a list of the adapters or with
@@ -149,9 +106,7 @@ fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
         adapters.iter().enumerate().map(|(index, adapter)| format!("{index}: {}", adapter.name)).collect();
     let reason = match wanted {
         Some(wanted) if !listed.is_empty() => format!("none matches \"{wanted}\" (there are: {})", listed.join(", ")),
-        #[cfg(target_arch = "wasm32")]
-        _ if super::browser::is_browser() => format!("none found; {}", super::browser::NO_ADAPTER_ADVICE),
-        _ => format!("none found; {NO_ADAPTER_ADVICE}"),
+        _ => format!("none found; {}", platform::no_adapter_advice()),
     };
     Error::Device(DeviceError::NoAdapter(reason))
 }
@@ -212,43 +167,15 @@ fn kernels(limits: &DeviceLimits, driver: &str) -> KernelChoice {
 /// and features, and with the facts that a browser gives only then.
 pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
     let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
-    let AdapterReport { name, limits, .. } = as_named(AdapterReport { limits, ..report.clone() }, device);
+    let AdapterReport { name, limits, .. } = platform::as_named(AdapterReport { limits, ..report.clone() }, device);
     let (kind, vendor) = options.kernels_of.unwrap_or((limits.kind, limits.vendor));
     let matrix_units = report.matrix_units.filter(|_| options.wants_matrix_units());
     let limits = DeviceLimits { kind, vendor, matrix_units, ..limits };
     AdapterReport { name, kernels: kernels(&limits, &report.driver), limits, ..report }
 }
 
-/// Adds the name that the browser gives for an open device, and the facts that follow from the
-/// vendor, such as whether memory is shared.
-#[cfg(target_arch = "wasm32")]
-fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
-    let info = super::browser::adapter_info(device);
-    let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
-    let quads = super::browser::has_subgroups(device) && report.subgroup_size[0] >= QUAD;
-    let vendor = info.vendor.as_deref().map_or(report.limits.vendor, Vendor::from_name);
-    let unified_memory = report.limits.unified_memory || shares_memory(vendor);
-    let limits = DeviceLimits { unified_memory, vendor, quads, ..report.limits };
-    AdapterReport { name, limits, ..report }
-}
-
-/// Returns the report as it is: natively all facts are known from the start.
-#[cfg(not(target_arch = "wasm32"))]
-fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
-    report
-}
-
-/// True if a GPU of this vendor is assumed to share the host's memory. Browsers name only the
-/// vendor. GPUs of Apple, Arm, Qualcomm and the like always share memory, those of Intel and AMD
-/// often do, and almost all of NVIDIA's do not. An unknown vendor counts as shared: parking gains
-/// nothing on shared memory, and computing again is right everywhere.
-#[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
-pub(crate) fn shares_memory(vendor: Vendor) -> bool {
-    vendor != Vendor::Nvidia
-}
-
 /// The number of invocations of a quad.
-const QUAD: u32 = 4;
+pub(super) const QUAD: u32 = 4;
 
 fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::AdapterInfo) -> DeviceLimits {
     let kind = match info.device_type {
@@ -362,11 +289,7 @@ pub(super) async fn open(
         memory_hints: wgpu::MemoryHints::MemoryUsage,
         ..Default::default()
     };
-    #[cfg(target_arch = "wasm32")]
-    let request = super::browser::request_device(adapter, &descriptor);
-    #[cfg(not(target_arch = "wasm32"))]
-    let request = adapter.request_device(&descriptor);
-    request.await.map_err(|error| {
+    platform::request_device(adapter, &descriptor).await.map_err(|error| {
         Error::Device(DeviceError::Refused { adapter: report.name.clone(), reason: error.to_string() })
     })
 }
@@ -398,13 +321,5 @@ mod tests {
         for part in ["\"card\"", "maxBufferSize", "67108864", "268435456"] {
             assert!(message.contains(part), "{message}");
         }
-    }
-
-    #[test]
-    fn in_browsers_only_cards_count_as_memory_of_their_own() {
-        for vendor in ["apple", "arm", "qualcomm", "img-tec", "samsung", "intel", "amd", "microsoft", ""] {
-            assert!(shares_memory(Vendor::from_name(vendor)), "{vendor}");
-        }
-        assert!(["nvidia", "NVIDIA"].iter().all(|vendor| !shares_memory(Vendor::from_name(vendor))));
     }
 }

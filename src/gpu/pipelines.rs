@@ -7,11 +7,8 @@ use std::time::Duration;
 
 use web_time::Instant;
 
-#[cfg(target_arch = "wasm32")]
-use super::browser::compile_all;
-#[cfg(not(target_arch = "wasm32"))]
-use super::compiling::compile_all;
 use super::kernel_text::{KernelText, Pipeline};
+use super::platform::compile_all;
 use super::{Gpu, Preparing};
 use crate::error::{Error, Result};
 use crate::kernels::Variant;

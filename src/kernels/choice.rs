@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+use crate::limits::{DeviceKind, DeviceLimits, PlannedUnits, Vendor};
 use crate::model::graph::{Border, Window};
 use crate::tensor::Storage;
 
@@ -77,10 +77,8 @@ impl MatmulTile {
 pub enum Products {
     /// Kernel of all other products, with this tile.
     Tile(MatmulTile),
-    /// `matmul_matrix`, on matrix units. Browsers have no matrix units, so their module leaves it
-    /// out.
-    #[cfg(not(target_arch = "wasm32"))]
-    Matrix(MatrixUnits),
+    /// `matmul_matrix`, on matrix units.
+    Matrix(PlannedUnits),
 }
 
 /// Matrices of a unit that one workgroup of `matmul_matrix` computes, along rows and along columns.
@@ -93,14 +91,13 @@ impl Products {
     /// Its transformed input is stored as `transformed`. The kernel is `matmul_matrix` if the
     /// device has matrix units, both sides are halves and whole matrices fill both sides; otherwise
     /// it is `tile`. Either kernel is allowed then, because this storage is declared `fast`.
-    pub fn new(tile: MatmulTile, units: Option<MatrixUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
-        let fills = |units: &MatrixUnits| {
+    pub fn new(tile: MatmulTile, units: Option<PlannedUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
+        let fills = |units: &PlannedUnits| {
             transformed == Storage::F16
                 && frame4.saturating_mul(4).is_multiple_of(units.side)
                 && n4.saturating_mul(4).is_multiple_of(units.side * MATRICES)
         };
         match units.filter(fills) {
-            #[cfg(not(target_arch = "wasm32"))]
             Some(units) => Self::Matrix(units),
             _ => Self::Tile(tile),
         }
@@ -110,7 +107,6 @@ impl Products {
     pub fn block_columns4(self) -> u32 {
         match self {
             Self::Tile(tile) => tile.block_columns4(),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(units) => units.side * MATRICES / 4,
         }
     }
@@ -120,7 +116,6 @@ impl Products {
     pub fn rows(self) -> u32 {
         match self {
             Self::Tile(_) => 1,
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(units) => units.side * MATRICES,
         }
     }
@@ -130,7 +125,6 @@ impl Products {
     pub fn kept(self, transformed: Storage) -> Storage {
         match self {
             Self::Tile(_) => transformed,
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(_) => Storage::F32,
         }
     }
@@ -140,7 +134,6 @@ impl Products {
     pub fn transforms(self, transforms: Transforms) -> Transforms {
         match self {
             Self::Tile(_) => transforms,
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(_) => Transforms::Pairs,
         }
     }

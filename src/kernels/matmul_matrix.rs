@@ -3,7 +3,7 @@
 
 use crate::kernels::choice::MATRICES;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params};
-use crate::limits::MatrixUnits;
+use crate::limits::PlannedUnits;
 
 params! {
     /// Parameters of `matmul_matrix`. Offsets and strides count numbers, not vec4.
@@ -21,7 +21,7 @@ pub const INTERFACE: Interface =
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixMatmul {
     /// Matrix units that compute the product.
-    pub units: MatrixUnits,
+    pub units: PlannedUnits,
     /// Rows of a and of c: a multiple of [`MATRICES`] times the units' side.
     pub m: u32,
     /// Rows of b and columns of c: also such a multiple.
@@ -35,7 +35,7 @@ pub struct MatrixMatmul {
 impl MatrixMatmul {
     /// Returns the launch.
     pub fn launch(&self) -> Launch {
-        let Self { units: MatrixUnits { side, lanes }, m, n, batch, params } = *self;
+        let Self { units: PlannedUnits { side, lanes, .. }, m, n, batch, params } = *self;
         let [left, right, sums] = if side == 8 {
             ["coop_mat8x8<f16, A>", "coop_mat8x8<f16, B>", "coop_mat8x8<f32, C>"]
         } else {

@@ -115,7 +115,7 @@ impl Fusing<'_> {
             keeps.push(KeptFrames { by: node.name.clone(), frames: time.kept() });
             match time.past {
                 PastFrames::Copies => {
-                    assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name)
+                    assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name);
                 }
                 PastFrames::Kept => past = Some(self.past(&node.name, input, time.before())),
             }

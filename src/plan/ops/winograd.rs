@@ -4,12 +4,10 @@
 use crate::kernels::Launch;
 use crate::kernels::choice::{ConvAlgorithm, MatmulTile, Products, Transforms};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
-#[cfg(not(target_arch = "wasm32"))]
 use crate::kernels::matmul_matrix::{MatrixMatmul, MatrixParams};
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
 use crate::limits::DeviceLimits;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::limits::MatrixUnits;
+use crate::limits::PlannedUnits;
 use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
 use crate::plan::node::Scratch;
@@ -74,8 +72,7 @@ impl Winograd<'_> {
     }
 
     /// Returns the launch of these products on matrix units, for whole matrices.
-    #[cfg(not(target_arch = "wasm32"))]
-    fn matrix_product(&self, units: MatrixUnits, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
+    fn matrix_product(&self, units: PlannedUnits, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
         let (m, n, k) = (self.grid.room(tiles.tiles()), part.columns4 * 4, k4 * 4);
         let params = MatrixParams {
@@ -233,7 +230,6 @@ impl Lowering<'_> {
                 };
                 let launch = match grid.products {
                     Products::Tile(_) => winograd::weights(Storages::of(self.options.storage), params),
-                    #[cfg(not(target_arch = "wasm32"))]
                     Products::Matrix(_) => winograd::weights_columns(params),
                 };
                 self.launch(launch, &[weight, Resource::Buffer(buffer)]);
@@ -304,7 +300,6 @@ impl Lowering<'_> {
     fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart, frame: u32) {
         let mut launch = match winograd.grid.products {
             Products::Tile(tile) => winograd.product(tile, tiles, part, frame),
-            #[cfg(not(target_arch = "wasm32"))]
             Products::Matrix(units) => winograd.matrix_product(units, tiles, part, frame),
         };
         // Counted as the direct convolution of the band: 9 filter taps for each pixel, 4x4 pixels
@@ -316,7 +311,6 @@ impl Lowering<'_> {
         let [v, u, m] = [winograd.v, part.buffer, winograd.m].map(Resource::Buffer);
         match winograd.grid.products {
             Products::Tile(_) => self.launch(launch, &[v, u, Resource::Unused, Resource::Unused, m]),
-            #[cfg(not(target_arch = "wasm32"))]
             Products::Matrix(_) => self.launch(launch, &[v, u, m]),
         }
     }
