@@ -2,6 +2,7 @@
 //! kernels run where and when.
 
 mod adapter;
+mod adapter_report;
 mod buffers;
 mod commands;
 mod control;
@@ -27,7 +28,8 @@ mod wait;
 
 use std::sync::Arc;
 
-pub use self::adapter::{AdapterReport, GpuOptions, adapters};
+pub use self::adapter::adapters;
+pub use self::adapter_report::{AdapterReport, GpuOptions};
 pub use self::buffers::GpuBuffer;
 pub use self::control::{Control, Progress, RunReport, Submission};
 pub use self::executor::RowSink;
@@ -35,9 +37,9 @@ pub use self::input::Input;
 pub use self::ledger::Ledger;
 #[cfg(target_arch = "wasm32")]
 pub(crate) use self::platform::new_array;
-pub use self::platform::{ForeignBuffer, HostBytes, Listener};
+pub use self::platform::{ForeignBuffer, HostBytes};
 pub use self::prepared::{LoadedWeight, Prepared};
-pub use self::preparing::Preparing;
+pub use self::preparing::{Listener, Preparing};
 pub use self::states::ClipStates;
 
 use self::pipelines::Pipelines;

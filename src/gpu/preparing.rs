@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::platform::Listener;
 use crate::tensor::Bytes;
 
 /// The progress of the work before a run. There is no report if no work is left.
@@ -27,6 +26,13 @@ pub enum Preparing<'a> {
         kernel: &'a str,
     },
 }
+
+/// A function that hears this progress. Natively any thread may call it; a browser has one thread.
+#[cfg(not(target_arch = "wasm32"))]
+pub type Listener = dyn Fn(Preparing<'_>) + Send + Sync;
+/// A function that hears this progress.
+#[cfg(target_arch = "wasm32")]
+pub type Listener = dyn Fn(Preparing<'_>);
 
 /// The listener, if one is set.
 #[derive(Default)]

@@ -7,26 +7,12 @@ use std::ops::Range;
 
 use super::Gpu;
 use super::buffers::{GpuBuffer, Usage};
-use super::ring::Ring;
+use super::ring::{Piece, Ring};
 use crate::error::Result;
 use crate::plan::memory::Staging;
-use crate::plan::{ParkedId, StateId};
 use crate::tensor::Bytes;
 
 pub(super) struct Readbacks(Ring);
-
-/// The destination of a piece of data that was read.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Piece {
-    /// The end of this parked buffer.
-    Parked(ParkedId),
-    /// A state of the clip, from this byte of its frames on.
-    Kept(StateId, u64),
-    /// Rows of the image: the first, and the one after the last.
-    Rows((u32, u32)),
-    /// The caller that waits for the data.
-    Other,
-}
 
 impl Readbacks {
     pub(super) async fn new(gpu: &Gpu, slot: Bytes) -> Result<Self> {

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::Gpu;
 use super::buffers::{GpuBuffer, Usage};
-use super::readback::Piece;
 use super::wait::Wait;
 use crate::error::Result;
 use crate::plan::memory::Staging;
+use crate::plan::{ParkedId, StateId};
 use crate::tensor::Bytes;
 
 pub(super) struct Ring {
@@ -29,6 +29,19 @@ pub(super) struct Slot {
     pub(super) pieces: Vec<(Range<u64>, Piece)>,
     /// The map operation, from the submission until the host has the buffer again.
     pub(super) mapping: Option<Wait<std::result::Result<(), wgpu::BufferAsyncError>>>,
+}
+
+/// The destination of a piece of data that was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Piece {
+    /// The end of this parked buffer.
+    Parked(ParkedId),
+    /// A state of the clip, from this byte of its frames on.
+    Kept(StateId, u64),
+    /// Rows of the image: the first, and the one after the last.
+    Rows((u32, u32)),
+    /// The caller that waits for the data.
+    Other,
 }
 
 impl Slot {

@@ -30,7 +30,7 @@ impl Waiter {
         let (sender, receiver) = oneshot::channel();
         let done = Done { sender: Arc::new(Mutex::new(Some(sender))) };
         register(done.clone());
-        self.0.poll(submission, done);
+        self.0.poll(submission, move || drop(done.take()));
         Wait { doing: doing.to_owned(), receiver }
     }
 }
@@ -67,7 +67,7 @@ impl<T> Done<T> {
         }
     }
 
-    pub(super) fn take(&self) -> Option<oneshot::Sender<T>> {
+    fn take(&self) -> Option<oneshot::Sender<T>> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

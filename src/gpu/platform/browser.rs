@@ -6,9 +6,11 @@
 //! method is replaced for the time of the call.
 
 mod bindings;
+mod callers;
 mod compiling;
 mod foreign;
 mod host_bytes;
+mod polling;
 mod scopes;
 mod unwanted;
 
@@ -22,13 +24,14 @@ use self::bindings::{ADAPTER_PROTOTYPE, Adapter, Device, DeviceDescriptor};
 pub(in crate::gpu) use self::compiling::compile_all;
 pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
+pub(in crate::gpu) use self::polling::Poller;
 pub(in crate::gpu) use self::scopes::{Scopes, on_uncaptured_error};
 pub(in crate::gpu) use self::unwanted::Unwanted;
 
 use crate::error::{DeviceError, Error, Result};
+use crate::gpu::Gpu;
+use crate::gpu::adapter_report::{AdapterReport, GpuOptions, NO_ADAPTER_ADVICE, QUAD};
 use crate::gpu::buffers::GpuBuffer;
-use crate::gpu::wait::Done;
-use crate::gpu::{AdapterReport, Gpu, GpuOptions, Opened, Preparing, adapter};
 use crate::limits::{DeviceLimits, Vendor};
 
 type Thrown<T> = std::result::Result<T, JsValue>;
@@ -51,7 +54,7 @@ fn is_browser() -> bool {
 
 /// Returns advice for a machine without any adapter.
 pub(in crate::gpu) fn no_adapter_advice() -> &'static str {
-    if is_browser() { NO_BROWSER_ADAPTER_ADVICE } else { adapter::NO_ADAPTER_ADVICE }
+    if is_browser() { NO_BROWSER_ADAPTER_ADVICE } else { NO_ADAPTER_ADVICE }
 }
 
 /// Returns the one adapter that a browser shows for this power preference.
@@ -69,7 +72,7 @@ pub(in crate::gpu) async fn enumerate(options: &GpuOptions) -> Vec<wgpu::Adapter
 pub(in crate::gpu) fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
     let info = adapter_info(device);
     let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
-    let quads = has_subgroups(device) && report.subgroup_size[0] >= adapter::QUAD;
+    let quads = has_subgroups(device) && report.subgroup_size[0] >= QUAD;
     let vendor = info.vendor.as_deref().map_or(report.limits.vendor, Vendor::from_name);
     let unified_memory = report.limits.unified_memory || vendor.shares_memory();
     let limits = DeviceLimits { unified_memory, vendor, quads, ..report.limits };
@@ -154,20 +157,6 @@ pub(in crate::gpu) fn adapter_info(device: &wgpu::Device) -> AdapterFacts {
 }
 
 impl Gpu {
-    /// Uses a `GPUDevice` that the caller made and goes on using, with the features and limits that
-    /// it has. Never destroys it. `gpu`: see [`GpuOptions::gpu`].
-    ///
-    /// # Errors
-    /// [`Error::Device`] if `device` is no `GPUDevice`, or too small for any plan.
-    pub async fn adopt(device: &JsValue, gpu: Option<JsValue>) -> Result<Self> {
-        let options = GpuOptions { gpu, ..GpuOptions::default() };
-        let adapter = adapter::choose(&options).await?;
-        let (device, queue) = adopt(&adapter, &wgpu::DeviceDescriptor::default(), device).await?;
-        let report = adapter::of_device(adapter::report(&adapter), &device, &options);
-        adapter::check(&report.name, &report.limits)?;
-        Ok(Self::of(Opened { device, queue, report, adopted: true }, None))
-    }
-
     /// Sets the flag that stops compiling, from now on. Once it is set, compiling ends between two
     /// kernels with [`Error::Cancelled`]. With `None`, compiling runs to its end.
     pub(crate) fn heed(&self, flag: Option<Arc<AtomicBool>>) {
@@ -242,24 +231,8 @@ impl GpuOptions {
     }
 }
 
-/// A function that hears the progress of the work before a run.
-pub type Listener = dyn Fn(Preparing<'_>);
-
 /// Milliseconds that one submission to a GPU should take: the page's own frames wait behind it.
 pub(in crate::gpu) const GPU_SUBMISSION: u64 = 16;
-
-/// Nothing: the browser polls.
-#[derive(Debug)]
-pub(in crate::gpu) struct Poller;
-
-impl Poller {
-    pub(in crate::gpu) fn new(_: &wgpu::Device) -> Self {
-        Self
-    }
-
-    #[expect(clippy::unused_self, reason = "the browser polls")]
-    pub(in crate::gpu) fn poll<T>(&self, _: Option<wgpu::SubmissionIndex>, _: Done<T>) {}
-}
 
 /// Destroys a device whose last handle is dropped: in a browser, dropping does nothing.
 pub(in crate::gpu) fn drop_device(device: &wgpu::Device) {

@@ -2,6 +2,7 @@
 //! that the process owns.
 
 mod compiling;
+mod foreign;
 mod host_bytes;
 mod polling;
 mod scopes;
@@ -9,18 +10,11 @@ mod scopes;
 use std::sync::Arc;
 
 pub(in crate::gpu) use self::compiling::compile_all;
+pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
 pub(in crate::gpu) use self::polling::Poller;
 pub(in crate::gpu) use self::scopes::Scopes;
-use crate::error::Result;
-use crate::gpu::{AdapterReport, GpuOptions, Prepared, Preparing, adapter};
-
-/// A function that hears the progress of the work before a run. Any thread may call it.
-pub type Listener = dyn Fn(Preparing<'_>) + Send + Sync;
-
-/// A buffer of the caller. Only a browser has one.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ForeignBuffer {}
+use crate::gpu::adapter_report::{AdapterReport, GpuOptions, NO_ADAPTER_ADVICE};
 
 /// Milliseconds that one submission to a GPU should take.
 pub(in crate::gpu) const GPU_SUBMISSION: u64 = 60;
@@ -51,7 +45,7 @@ impl GpuOptions {
 
 /// Returns advice for a machine without any adapter.
 pub(in crate::gpu) fn no_adapter_advice() -> &'static str {
-    adapter::NO_ADAPTER_ADVICE
+    NO_ADAPTER_ADVICE
 }
 
 /// Returns the report as it is: natively all facts are known from the start.
@@ -74,10 +68,3 @@ pub(in crate::gpu) fn on_uncaptured_error(device: &wgpu::Device, keep: impl Fn(S
 
 /// Does nothing: dropping the last handle of a device destroys it.
 pub(in crate::gpu) fn drop_device(_: &wgpu::Device) {}
-
-impl Prepared {
-    #[expect(clippy::unused_async, reason = "a browser waits for the data")]
-    pub(in crate::gpu) async fn read_foreign(&mut self, buffer: &ForeignBuffer, _: u64, _: u64) -> Result<Vec<f32>> {
-        match *buffer {}
-    }
-}

@@ -7,7 +7,7 @@ use super::bindings::Buffer;
 use super::typed;
 use crate::error::{Error, Result};
 use crate::gpu::buffers::GpuBuffer;
-use crate::gpu::{Gpu, Input, Prepared};
+use crate::gpu::{Gpu, Prepared};
 use crate::tensor::Bytes;
 
 /// A `GPUBuffer` that the caller made on the device that decodes, and the byte where its data
@@ -71,13 +71,6 @@ impl ForeignBuffer {
             bytes as f64,
         )?;
         device.queue().submit(&Array::of1(&encoder.finish()?))
-    }
-}
-
-impl<'a> Input<'a> {
-    /// Makes the input from image `index` of several in the caller's buffer, of `bytes` each.
-    pub(crate) fn foreign(buffer: &'a ForeignBuffer, index: u32, bytes: u64) -> Self {
-        Self::Foreign { buffer, at: u64::from(index) * bytes, bytes }
     }
 }
 

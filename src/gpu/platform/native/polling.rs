@@ -3,8 +3,6 @@
 use std::sync::mpsc;
 use std::thread;
 
-use crate::gpu::wait::Done;
-
 /// The polling thread of a device.
 #[derive(Debug)]
 pub(in crate::gpu) struct Poller {
@@ -40,11 +38,15 @@ impl Poller {
         Self { jobs: Some(jobs), thread }
     }
 
-    /// Makes the thread poll the device until `submission` is done. Ends the wait for `done` if
-    /// that is impossible.
-    pub(in crate::gpu) fn poll<T: Send + 'static>(&self, submission: Option<wgpu::SubmissionIndex>, done: Done<T>) {
+    /// Makes the thread poll the device until `submission` is done. Calls `give_up` if that is
+    /// impossible.
+    pub(in crate::gpu) fn poll(
+        &self,
+        submission: Option<wgpu::SubmissionIndex>,
+        give_up: impl FnOnce() + Send + 'static,
+    ) {
         let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
-        let job = PollJob { poll, give_up: Box::new(move || drop(done.take())) };
+        let job = PollJob { poll, give_up: Box::new(give_up) };
         let unsent = match &self.jobs {
             Some(jobs) => jobs.send(job).err().map(|error| error.0),
             None => Some(job),
