@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use pollster::block_on;
-use wgvae::kernels::choice::Choice;
+use wgvae::kernels::choice::KernelChoice;
 use wgvae::model::networks::decoder;
 use wgvae::plan::PlanOptions;
 use wgvae::{Bytes, FAMILIES, Gpu, GpuOptions, LatentSpace, Output, RunReport, Size, Storage};
@@ -34,7 +34,7 @@ fn main() {
             println!("{storage:?} {side}x{side}: predicted peak {}", bench.plan.memory.peak());
             println!("{}", submissions(&bench.run()));
             // Use as few bands as the device's bindings allow, to measure the cost of bands.
-            let choice = Choice { winograd_scratch_bytes: 1 << 40, ..Choice::for_device(gpu.limits()) };
+            let choice = KernelChoice { winograd_scratch_bytes: 1 << 40, ..KernelChoice::for_device(gpu.limits()) };
             let whole = PlanOptions {
                 chunk_limit: Bytes(u64::MAX),
                 choice: Some(choice),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use pollster::block_on;
 use serde_json::{Map, Value, json};
-use wgvae::kernels::choice::{Choice, MatmulTile};
+use wgvae::kernels::choice::{KernelChoice, MatmulTile};
 use wgvae::model::networks::decoder;
 use wgvae::plan::PlanOptions;
 use wgvae::{Family, Gpu, GpuOptions, LatentSpace, Output, Size, Storage, TuneOptions};
@@ -287,7 +287,7 @@ impl<'a> Measuring<'a> {
         let bands = if self.arguments.quick { &BANDS[..2] } else { &BANDS[..] };
         for way in ways {
             for mebibytes in bands {
-                let choice = Choice { winograd_scratch_bytes: mebibytes << 20, ..*way.gpu.kernels() };
+                let choice = KernelChoice { winograd_scratch_bytes: mebibytes << 20, ..*way.gpu.kernels() };
                 let options = PlanOptions { choice: Some(choice), ..profiled(way.storage) };
                 let row = self.measured(&mut Bench::with(way.gpu, &graph, &options));
                 if !self.keep(with(row, with(way.json(), json!({ "mebibytes": mebibytes, "side": side }))))? {
@@ -363,10 +363,10 @@ fn profiled(storage: Storage) -> PlanOptions {
 }
 
 /// Returns the kernels of the rules with each tile that tuning may choose.
-fn tiles(gpu: &Gpu) -> Result<Vec<Choice>> {
+fn tiles(gpu: &Gpu) -> Result<Vec<KernelChoice>> {
     let trials = block_on(gpu.tune(&TuneOptions { bands: false, time: Duration::ZERO }))?.trials;
     let mut seen: Vec<MatmulTile> = Vec::new();
-    let is_new = |choice: &Choice| {
+    let is_new = |choice: &KernelChoice| {
         let is_new = !seen.contains(&choice.winograd_tile);
         seen.push(choice.winograd_tile);
         is_new

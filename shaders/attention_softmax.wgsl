@@ -6,7 +6,7 @@
 
 //#parts storage
 
-const WORKGROUP: u32 = 64u; // invocations per workgroup, a power of two
+const WORKGROUP: u32 = 64u; // invocations per workgroup
 alias Stored = vec4<f32>;   // probabilities as kept in memory
 
 const LOWEST: f32 = -3.0e38;
@@ -24,6 +24,8 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> state: array<vec2<f32>>;            // [queries]: max, sum
 @group(0) @binding(4) var<storage, read_write> row_factors: array<f32>;            // [queries]
 
+// The sums of pairs halve the count.
+const_assert countOneBits(WORKGROUP) == 1u;
 var<workgroup> partial: array<f32, WORKGROUP>;
 
 fn score(index: u32, start: u32) -> vec4<f32> {

@@ -29,7 +29,7 @@ struct Params {
     c_in4: u32,      // input channels / 4
     c_out4: u32,     // output channels / 4
     frames_in: u32,  // frames of x, at least frames + TAPS_T - 1
-    frames: u32,     // frames of y
+    frames: u32,     // frames of y; the first is made of the first frames of x
     scale: f32,      // factor of the product
 }
 

@@ -8,7 +8,7 @@
 
 //#parts moments
 
-const WORKGROUP: u32 = 64u;  // invocations per workgroup, a power of two
+const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const READS: u32 = 4u;       // runs that an invocation reads at once
 
 struct Params {
@@ -17,7 +17,7 @@ struct Params {
     channels4: u32,           // channels / 4, rounded up
     channels_per_group: u32,  // channels of one group
     frames: u32,              // frames, each with statistics of its own
-    eps: f32,
+    eps: f32,                 // added to the variance
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -26,6 +26,8 @@ struct Params {
 @group(0) @binding(3) var<storage, read> bias: array<f32>;               // [c]
 @group(0) @binding(4) var<storage, read_write> norm: array<f32>;         // [frames, c / 4, 2, 4]: scale, shift
 
+// The sums of pairs halve the count.
+const_assert countOneBits(WORKGROUP) == 1u;
 var<workgroup> partial: array<Moments, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)

@@ -18,7 +18,7 @@ alias Right = coop_mat8x8<f16, B>;        // matrix of b: k by columns
 alias Sums = coop_mat8x8<f32, C>;         // matrix of c
 
 struct Params {
-    k: u32,          // numbers of one row of a and of b that are multiplied
+    k: u32,          // numbers of one row of a and of b that are multiplied, a multiple of SIDE
     a_offset: u32,   // first number of a
     a_row: u32,      // numbers between two rows of a
     a_batch: u32,    // numbers between two batch entries of a

@@ -23,8 +23,8 @@ struct Params {
     plane: u32,      // pixels of one channel of x, which has the rows of this chunk alone
     x_width: u32,    // pixels of a row of x
     frames: u32,     // frames of x and y
-    channel_step: u32,
-    place_step: u32,
+    channel_step: u32, // elements from the factor of one channel to the next
+    place_step: u32,   // elements from the factor of one place in a square to the next
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -8,36 +8,14 @@
 // invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so
 // that its reads (channels together) and its writes (tiles together) are contiguous.
 
-//#parts storage activation relu transform_in
+//#parts storage activation relu transform_in winograd_in_params
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const WORKGROUP_TILES: u32 = 16u; // tiles of one workgroup
-const NORMALIZE: bool = true;     // x * scale[c] + shift[c] first
-const ACTIVATION: u32 = 1u;       // then: 0 none, 1 SiLU, 2 ReLU
-const SHIFT: u32 = 0u;            // 1: the input is half the size of the image
-const SHUFFLE: bool = false;      // channel (2 py + px) c + k of a frame of the input is channel k of pixel (py, px) of four
-const HALVES: bool = false;       // v is kept in f16, at V_SCALE of its value: f16 ends at 65504, and v is up to 26.2 times d
 alias Stored = vec4<f32>;         // the input as kept in memory
 alias Transformed = vec4<f32>;    // v as kept in memory
 alias Lane = vec4<f32>;           // channels of one invocation
 
-struct Params {
-    tiles: u32,        // tiles of this band
-    tiles_x: u32,      // tiles in a row of this band
-    tile_x0: u32,      // first tile column
-    y0: u32,           // first image row of this band
-    width: u32,        // image width (after doubling), pixels
-    height: u32,       // image height (after doubling), pixels
-    x_width: u32,      // width of x, pixels
-    x_row0: i32,       // image row (before doubling) that x starts with
-    channels4: u32,    // channels of d / 4, all frames
-    frame4: u32,       // channels of one frame of d / 4
-    v_channels4: u32,  // channels of v / 4
-    v_channel0: u32,   // first channel of v that this launch writes, / 4
-    v_tiles: u32,      // tiles that v has room for
-}
-
-@group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, t, c / 4], 4 c if SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [t, c / 4, 2]: scale, shift
 @group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_channels4, v_tiles]

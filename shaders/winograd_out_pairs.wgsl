@@ -4,37 +4,15 @@
 // One workgroup: a run of tiles, TILES at a time, and 64 / TILES pairs of channels. Neighbouring
 // invocations have neighbouring channels.
 
-//#parts storage_pair relu transform_out
+//#parts storage_pair relu transform_out winograd_out_params
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
 const TILES: u32 = 8u;              // tiles of one workgroup at a time
 const PAIRS: u32 = 8u;              // pairs of channels of one workgroup
-const ACCUMULATE: bool = false;     // add the old value of y: the residual
-const RELU: bool = false;           // max(y, 0)
-const MOMENTS: bool = true;         // write count, mean and M2 of the stored values
 alias Pair = vec2<f32>;             // two channels of the output as kept in memory
 alias Transformed = vec2<f32>;      // two channels of m as kept in memory
 alias Lane = vec2<f32>;             // channels of one invocation
 
-struct Params {
-    tiles: u32,        // tiles of this band
-    tiles_x: u32,      // tiles in a row of this band
-    tile_x0: u32,      // first tile column
-    run: u32,          // tiles of one run
-    runs_x: u32,       // runs in a row of tiles
-    runs: u32,         // runs of this band
-    y0: u32,           // first image row of this band
-    width: u32,        // image width, pixels
-    height: u32,       // first image row after this band's chunk; rows from this one on are not written
-    y_row0: i32,       // image row that y starts with
-    channels4: u32,    // channels / 4, all frames
-    bias4: u32,        // channels of one frame / 4
-    moments_offset: u32, // first run of this band in moments
-    scale: f32,        // factor of the product
-    m_tiles: u32,      // tiles that m has room for
-}
-
-@group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, m_tiles, t, c / 2]
 @group(0) @binding(2) var<storage, read> bias: array<vec2<f32>>;             // [c / 2]
 @group(0) @binding(3) var<storage, read_write> y: array<Pair>;               // [rows, w, t, c / 2]

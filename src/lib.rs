@@ -86,6 +86,7 @@ pub mod internals {
     #[cfg(feature = "cli")]
     pub use crate::io::{clip_files, image_file, part_file, picture};
     pub use crate::io::{clips, convert, names, npy, safetensors};
+    pub use crate::limits::PlannedUnits;
     pub use crate::model::config;
     pub use crate::printable::Printable;
     pub use crate::quality;

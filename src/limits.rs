@@ -55,6 +55,22 @@ pub struct MatrixUnits {
     pub lanes: u32,
 }
 
+/// The matrix units that a plan uses.
+#[cfg(not(target_arch = "wasm32"))]
+pub type PlannedUnits = MatrixUnits;
+
+/// The matrix units that a plan uses. Browsers have none, and no value of this type exists: so the
+/// compiler drops the code for them from the module.
+#[cfg(target_arch = "wasm32")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedUnits {
+    /// See [`MatrixUnits`].
+    pub side: u32,
+    /// See [`MatrixUnits`].
+    pub lanes: u32,
+    none: std::convert::Infallible,
+}
+
 /// The vendor of a GPU. Decides tiles and the size of bands, never the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -101,6 +117,14 @@ impl Vendor {
             "qualcomm" => Self::Qualcomm,
             _ => Self::Other,
         }
+    }
+
+    /// True if a GPU of this vendor is assumed to share the host's memory. Browsers name only the
+    /// vendor. GPUs of Apple, Arm, Qualcomm and the like always share memory, those of Intel and
+    /// AMD often do, and almost all of NVIDIA's do not. An unknown vendor counts as shared: parking
+    /// gains nothing on shared memory, and computing again is right everywhere.
+    pub fn shares_memory(self) -> bool {
+        self != Self::Nvidia
     }
 }
 
@@ -160,10 +184,17 @@ impl DeviceLimits {
         self.max_storage_buffer_binding_size.min(self.max_buffer_size).min(LARGEST_COUNTED)
     }
 
-    /// Returns the matrix units that plans may use. Browsers have none: there this is a constant
-    /// `None`, so that the compiler drops the code for them from the module.
-    pub(crate) fn units(&self) -> Option<MatrixUnits> {
-        if cfg!(target_arch = "wasm32") { None } else { self.matrix_units }
+    /// Returns the matrix units that plans may use.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn units(&self) -> Option<PlannedUnits> {
+        self.matrix_units
+    }
+
+    /// Returns the matrix units that plans may use: none in a browser.
+    #[cfg(target_arch = "wasm32")]
+    #[expect(clippy::unused_self, reason = "natively it has them")]
+    pub(crate) fn units(&self) -> Option<PlannedUnits> {
+        None
     }
 
     /// Checks the alignment and the matrix units. Accepts all other sizes and counts: planning
@@ -186,7 +217,7 @@ impl DeviceLimits {
     }
 
     /// Checks that there are kernels for such units.
-    fn validate_units(&self, MatrixUnits { side, lanes }: MatrixUnits) -> Result<()> {
+    fn validate_units(&self, PlannedUnits { side, lanes, .. }: PlannedUnits) -> Result<()> {
         // WebGPU: subgroups have 4 to 128 invocations, a power of two.
         const LANES: std::ops::RangeInclusive<u32> = 4..=128;
         let wrong = |field: &str, expected: String, found: String| {
@@ -229,5 +260,13 @@ mod tests {
         ] {
             assert_eq!((Vendor::from_id(id), Vendor::from_name(name)), (vendor, vendor), "{name}");
         }
+    }
+
+    #[test]
+    fn in_browsers_only_cards_count_as_memory_of_their_own() {
+        for vendor in ["apple", "arm", "qualcomm", "img-tec", "samsung", "intel", "amd", "microsoft", ""] {
+            assert!(Vendor::from_name(vendor).shares_memory(), "{vendor}");
+        }
+        assert!(["nvidia", "NVIDIA"].iter().all(|vendor| !Vendor::from_name(vendor).shares_memory()));
     }
 }

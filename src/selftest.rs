@@ -10,7 +10,7 @@ use web_time::Instant;
 use crate::error::{Error, Result};
 use crate::gpu::{Control, Gpu, GpuOptions};
 use crate::io::{ByteSource, Checkpoint, read_images, read_latents};
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::{DeviceKind, Vendor};
 use crate::plan::Output;
 use crate::tensor::{HostTensor, Size};
@@ -90,7 +90,7 @@ impl SelftestElements {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct SelftestRow {
     /// The kernels.
-    pub kernels: Choice,
+    pub kernels: KernelChoice,
     /// The storage of the elements.
     pub elements: SelftestElements,
     /// The time of the second decode, when all is compiled, seconds.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use web_time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, GpuBuffer, Input, Prepared, Submission, Weight};
-use crate::kernels::choice::Choice;
+use crate::gpu::{Control, Gpu, GpuBuffer, Input, LoadedWeight, Prepared, Submission};
+use crate::kernels::choice::KernelChoice;
 use crate::kernels::{source, weights};
 use crate::limits::DeviceKind;
 use crate::model::graph::{Ending, Graph, Shape, Transform};
@@ -56,7 +56,7 @@ impl Default for TuneOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// The kernels.
-    pub kernels: Choice,
+    pub kernels: KernelChoice,
     /// The time of one 3x3 convolution of 256 channels in the fastest run, seconds. A run has one
     /// or several of them.
     pub seconds: f64,
@@ -69,7 +69,7 @@ pub struct Trial {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// The kernels to take; see [`Gpu::with_kernels`].
-    pub kernels: Choice,
+    pub kernels: KernelChoice,
     /// All candidates, the rules' kernels first.
     pub trials: Vec<Trial>,
 }
@@ -133,7 +133,7 @@ struct Contest<'a> {
 impl Contest<'_> {
     /// Times `candidates` and the best candidate so far. The first run of each is not timed,
     /// because drivers compile in it; its result is compared instead.
-    async fn run(&mut self, candidates: &[Choice]) -> Result<()> {
+    async fn run(&mut self, candidates: &[KernelChoice]) -> Result<()> {
         let mut runners = Vec::new();
         for &kernels in std::iter::once(&self.best()).chain(candidates) {
             let mut runner = Runner::new(self.gpu, kernels, self.layers).await?;
@@ -160,7 +160,7 @@ impl Contest<'_> {
     }
 
     /// Returns the index of the trial of `kernels`. Adds one if there is none.
-    fn number(&mut self, kernels: Choice) -> usize {
+    fn number(&mut self, kernels: KernelChoice) -> usize {
         self.trials.iter().position(|trial| trial.kernels == kernels).unwrap_or_else(|| {
             self.trials.push(Trial { kernels, seconds: f64::INFINITY, same_bits: true });
             self.trials.len() - 1
@@ -169,7 +169,7 @@ impl Contest<'_> {
 
     /// Returns the fastest kernels with the right result, or the rules' kernels if none is enough
     /// faster.
-    fn best(&self) -> Choice {
+    fn best(&self) -> KernelChoice {
         let Some(rules) = self.trials.first() else { return self.gpu.adapter().kernels };
         let right = self.trials.iter().filter(|trial| trial.same_bits);
         let fastest = right.min_by(|one, other| one.seconds.total_cmp(&other.seconds));
@@ -185,7 +185,7 @@ struct Runner {
 }
 
 impl Runner {
-    async fn new(gpu: &Gpu, kernels: Choice, layers: u32) -> Result<Self> {
+    async fn new(gpu: &Gpu, kernels: KernelChoice, layers: u32) -> Result<Self> {
         let graph = convolutions(gpu.limits().kind, layers);
         let options =
             PlanOptions { choice: Some(kernels), profile: true, ..PlanOptions::new(Storage::F32, Output::Raw) };
@@ -197,7 +197,7 @@ impl Runner {
         }
         let input = plan.input();
         let values = small_numbers((input.size.width * input.size.height * input.planes()) as usize, 13, INPUT);
-        let prepared = Prepared::new(gpu, plan, buffers.iter().map(Weight::Gpu).collect()).await?;
+        let prepared = Prepared::new(gpu, plan, buffers.iter().map(LoadedWeight::Gpu).collect()).await?;
         Ok(Self { prepared, input: values, _weights: buffers })
     }
 

@@ -44,10 +44,10 @@ use self::tiled::Mosaic;
 use self::weights::VaeWeights;
 use crate::direction::Direction;
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, GpuBuffer, RunReport, States};
+use crate::gpu::{ClipStates, Control, Gpu, GpuBuffer, RunReport};
 use crate::io::Checkpoint;
 use crate::model::config::AutoencoderConfig;
-use crate::plan::{ChannelOrder, Output, Plan, Planes};
+use crate::plan::{ChannelOrder, Output, Plan, PlaneExtents};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// A decoded image and the times of its decode.
@@ -235,7 +235,7 @@ impl Vae {
         }
         self.planner.check(&request)?;
         let (output, mut next_row, size) = (options.output, 0, self.image_size(latents));
-        let mut deliver = |result: Planes, rows: (u32, u32), data: &[u8]| {
+        let mut deliver = |result: PlaneExtents, rows: (u32, u32), data: &[u8]| {
             if output.stays() {
                 return pixels::check_words(result.size, rows, data);
             }
@@ -250,7 +250,7 @@ impl Vae {
         };
         let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
         let (run, fallback) =
-            self.run_job(&Job::of_image(request), &inputs, &mut States::default(), control, &mut deliver).await?;
+            self.run_job(&Job::of_image(request), &inputs, &mut ClipStates::default(), control, &mut deliver).await?;
         Ok(DecodedRows { size, run, fallback })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Input, Prepared, States, Weight};
+use wgvae::gpu::{ClipStates, GpuBuffer, Input, LoadedWeight, Prepared};
 use wgvae::model::graph::Graph;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Control, Gpu, RunReport, Storage};
@@ -37,10 +37,10 @@ impl Bench {
                 block_on(GpuBuffer::with_data(gpu, &weight.name, &data)).expect("fits")
             })
             .collect();
-        let bound = weights.iter().map(Weight::Gpu).collect();
+        let bound = weights.iter().map(LoadedWeight::Gpu).collect();
         let mut prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
         // States of a part of a clip, filled with zeros.
-        prepared.put_states(block_on(States::new(gpu, &plan.states)).expect("a device"));
+        prepared.put_states(block_on(ClipStates::new(gpu, &plan.states)).expect("a device"));
         let input = plan.input();
         let elements = input.size.width * input.size.height * input.planes();
         let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();

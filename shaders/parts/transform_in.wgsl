@@ -1,5 +1,13 @@
-// transform_in: one side of B^T d B, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2),
-// infinity. Transforms the channels of one `alias Lane` together.
+// transform_in: one side of B^T d B, for Winograd F(4x4, 3x3): Lavin and Gray, "Fast Algorithms for
+// Convolutional Neural Networks", 2015, with points 0, +-a, +-b, infinity; a = 1/sqrt(2) and
+// b = sqrt(2). Transforms the channels of one `alias Lane` together.
+//
+//       | 1   0  -5/2  0   1   0 |
+//       | 0  -b  -2    a   1   0 |    Rows 1 and 2, and rows 3 and 4, differ in the sign of the odd
+// B^T = | 0   b  -2   -a   1   0 |    columns: the sums of even and of odd columns are shared.
+//       | 0  -a  -1/2  b   1   0 |
+//       | 0   a  -1/2 -b   1   0 |
+//       | 0   1   0  -5/2  0   1 |
 
 const IN_A: f32 = 0.7071067811865476;
 const IN_B: f32 = 1.4142135623730951;

@@ -1,5 +1,10 @@
-// transform_out: one side of A^T m A, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2), +-sqrt(2),
-// infinity. Transforms the channels of one `alias Lane` together.
+// transform_out: one side of A^T m A, for Winograd F(4x4, 3x3), points as in `transform_in`.
+// Transforms the channels of one `alias Lane` together. Row i has the powers i of the points.
+//
+//       | 1   1    1    1    1   0 |
+// A^T = | 0   a   -a    b   -b   0 |
+//       | 0   1/2  1/2  2    2   0 |
+//       | 0   a^3 -a^3  b^3 -b^3 1 |
 
 const OUT_A: f32 = 0.7071067811865476;
 const OUT_B: f32 = 1.4142135623730951;

@@ -1,6 +1,13 @@
-// transform_weights: G w G^T of four 3x3 filters at once, for Winograd F(4x4, 3x3), points 0,
-// +-1/sqrt(2), +-sqrt(2), infinity. They round half as much as the textbook points 0, +-1, +-2, at
-// the same cost. Uses `load_tap` and `store_point` of the kernel.
+// transform_weights: G w G^T of four 3x3 filters at once, for Winograd F(4x4, 3x3), points as in
+// `transform_in`. They round half as much as the textbook points 0, +-1, +-2, at the same cost.
+// Uses `load_tap` and `store_point` of the kernel.
+//
+//     |  1     0     0   |
+//     | -2/3  -b/3  -1/3 |
+// G = | -2/3   b/3  -1/3 |
+//     |  1/6   b/6   1/3 |
+//     |  1/6  -b/6   1/3 |
+//     |  0     0     1   |
 
 const B: f32 = 1.4142135623730951;
 

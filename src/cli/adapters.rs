@@ -1,7 +1,7 @@
 //! `wgvae adapters`.
 
 use serde_json::json;
-use wgvae::kernels::choice::Choice;
+use wgvae::kernels::choice::KernelChoice;
 use wgvae::{AdapterReport, Result};
 
 use super::{AdaptersArgs, report::bytes_text};
@@ -60,7 +60,7 @@ fn text(index: usize, adapter: &AdapterReport) -> String {
 }
 
 /// Formats a choice of kernels as one line.
-pub(super) fn kernels(choice: &Choice) -> String {
+pub(super) fn kernels(choice: &KernelChoice) -> String {
     format!(
         "3x3 winograd {}, within {}; products {}; direct {} pixels x {} vec4",
         choice.winograd_tile,

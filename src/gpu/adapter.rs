@@ -1,86 +1,12 @@
 //! Finds adapters, describes them as plain data, and opens a device on one.
 
-use serde::Serialize;
-
-use super::matrix_units;
+use super::adapter_report::{AdapterReport, GpuOptions, QUAD};
+use super::{matrix_units, platform};
 use crate::error::{DeviceError, Error, Result};
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::kernels::shipped;
-use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::tensor::Bytes;
-
-/// Options that choose an adapter, and the limits and features of its device.
-#[derive(Debug, Clone, Default)]
-pub struct GpuOptions {
-    /// Part of the adapter's name, backend, driver or type, in any case; or its index in the list
-    /// that [`adapters`] returns. `None` stands for the best adapter.
-    pub adapter: Option<String>,
-    /// A kind of device and a vendor whose kernels and tiles are used, whatever the adapter is. For
-    /// tests and comparisons.
-    pub kernels_of: Option<(DeviceKind, Vendor)>,
-    /// True to open the device with no more than WebGPU's default limits.
-    pub webgpu_default_limits: bool,
-    /// True to open the device without `shader-f16`, so that halves are packed. For tests and
-    /// comparisons.
-    pub without_shader_f16: bool,
-    /// True to open the device with its matrix units. [`Precision::Fast`](crate::Precision::Fast)
-    /// then multiplies on them wherever the channels of a convolution fill whole matrices. Its
-    /// other convolutions, and other precisions, do not use them. Opening an adapter without matrix
-    /// units returns an error. The feature is experimental in wgpu.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub matrix_units: bool,
-    /// True to prefer an integrated GPU to a discrete one, which saves power.
-    pub low_power: bool,
-    /// The most bytes that all buffers may take. Allocations beyond it fail, as on a device without
-    /// more memory.
-    pub memory_limit: Option<Bytes>,
-    /// The `GPU` object to use, outside a page and its workers.
-    #[cfg(target_arch = "wasm32")]
-    pub gpu: Option<wasm_bindgen::JsValue>,
-}
-
-impl GpuOptions {
-    #[cfg(not(target_arch = "wasm32"))]
-    fn wants_matrix_units(&self) -> bool {
-        self.matrix_units
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    #[expect(clippy::unused_self, reason = "natively it can be asked for")]
-    fn wants_matrix_units(&self) -> bool {
-        false
-    }
-}
-
-/// An adapter and its capabilities, as plain data.
-#[derive(Debug, Clone, Serialize)]
-pub struct AdapterReport {
-    /// The name, as the driver gives it.
-    pub name: String,
-    /// The backend: `Vulkan`, `Metal`, `Dx12` or `BrowserWebGpu`.
-    pub backend: String,
-    /// The type: `DiscreteGpu`, `IntegratedGpu`, `VirtualGpu`, `Cpu` or `Other`.
-    pub device_type: String,
-    /// The driver and its version.
-    pub driver: String,
-    /// The PCI numbers of the vendor and the device, in hexadecimal: `vvvv:dddd`.
-    pub pci_id: String,
-    /// The smallest and the largest subgroup, in invocations.
-    pub subgroup_size: [u32; 2],
-    /// True if kernels could use subgroup operations.
-    pub subgroups: bool,
-    /// The cooperative matrix configurations, `MxNxK input->accumulator`.
-    pub cooperative_matrices: Vec<String>,
-    /// The matrix units that kernels use if the device is opened with `GpuOptions::matrix_units`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(target_arch = "wasm32", serde(skip))]
-    pub matrix_units: Option<MatrixUnits>,
-    /// The limits that plans may use, which are those of the opened device. The adapter may have
-    /// more, where no kernel needs it.
-    pub limits: DeviceLimits,
-    /// The kernels that plans on this adapter would use.
-    pub kernels: Choice,
-}
 
 /// Returns the adapters that `wanted` matches, or all, with their indices. The best one has index
 /// 0.
@@ -89,45 +15,15 @@ pub struct AdapterReport {
 /// [`DeviceError::NoAdapter`] if none matches. Its message lists the adapters that exist, or says
 /// what to install.
 pub async fn adapters(wanted: Option<&str>) -> Result<Vec<(usize, AdapterReport)>> {
-    let all: Vec<AdapterReport> = enumerate(&GpuOptions::default()).await.iter().map(report).collect();
+    let all: Vec<AdapterReport> = platform::enumerate(&GpuOptions::default()).await.iter().map(report).collect();
     let is_wanted = |index: usize| wanted.is_none_or(|wanted| all[index].matches(index, wanted));
     let found: Vec<(usize, AdapterReport)> =
         (0..all.len()).filter(|index| is_wanted(*index)).map(|index| (index, all[index].clone())).collect();
     if found.is_empty() { Err(no_match(&all, wanted)) } else { Ok(found) }
 }
 
-/// Returns the one adapter that a browser shows for this power preference.
-#[cfg(target_arch = "wasm32")]
-async fn enumerate(options: &GpuOptions) -> Vec<wgpu::Adapter> {
-    let new = || wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let Some(instance) = super::browser::with_gpu(options.gpu.as_ref(), new) else { return Vec::new() };
-    let power_preference =
-        if options.low_power { wgpu::PowerPreference::LowPower } else { wgpu::PowerPreference::HighPerformance };
-    let options = wgpu::RequestAdapterOptions { power_preference, ..Default::default() };
-    instance.request_adapter(&options).await.into_iter().collect()
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-async fn enumerate(GpuOptions { low_power, .. }: &GpuOptions) -> Vec<wgpu::Adapter> {
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-    let mut adapters = instance.enumerate_adapters(wgpu::Backends::PRIMARY).await;
-    adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type, *low_power));
-    adapters
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn rank(device_type: wgpu::DeviceType, low_power: bool) -> u32 {
-    match device_type {
-        wgpu::DeviceType::DiscreteGpu => u32::from(low_power),
-        wgpu::DeviceType::IntegratedGpu => u32::from(!low_power),
-        wgpu::DeviceType::VirtualGpu => 2,
-        wgpu::DeviceType::Other => 3,
-        wgpu::DeviceType::Cpu => 4,
-    }
-}
-
 pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
-    let adapters = enumerate(options).await;
+    let adapters = platform::enumerate(options).await;
     let reports: Vec<AdapterReport> = adapters.iter().map(report).collect();
     let index = match &options.adapter {
         None => (!reports.is_empty()).then_some(0),
@@ -138,10 +34,6 @@ pub(super) async fn choose(options: &GpuOptions) -> Result<wgpu::Adapter> {
         .ok_or_else(|| no_match(&reports, options.adapter.as_deref()))
 }
 
-/// Advice for a machine without any adapter.
-const NO_ADAPTER_ADVICE: &str = "install a driver for the GPU, or a CPU driver (Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1); \
-                                 VK_DRIVER_FILES, if set, must name a driver that exists";
-
 /// Makes the error that none of `adapters` matches `wanted`, with a list of the adapters or with
 /// advice.
 fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
@@ -149,25 +41,9 @@ fn no_match(adapters: &[AdapterReport], wanted: Option<&str>) -> Error {
         adapters.iter().enumerate().map(|(index, adapter)| format!("{index}: {}", adapter.name)).collect();
     let reason = match wanted {
         Some(wanted) if !listed.is_empty() => format!("none matches \"{wanted}\" (there are: {})", listed.join(", ")),
-        #[cfg(target_arch = "wasm32")]
-        _ if super::browser::is_browser() => format!("none found; {}", super::browser::NO_ADAPTER_ADVICE),
-        _ => format!("none found; {NO_ADAPTER_ADVICE}"),
+        _ => format!("none found; {}", platform::no_adapter_advice()),
     };
     Error::Device(DeviceError::NoAdapter(reason))
-}
-
-impl AdapterReport {
-    /// True if `wanted` means this adapter, number `index` of the list: its number, or part of its
-    /// name, backend, driver or type.
-    pub fn matches(&self, index: usize, wanted: &str) -> bool {
-        if let Ok(number) = wanted.parse::<usize>() {
-            return number == index;
-        }
-        let wanted = wanted.to_ascii_lowercase();
-        [&self.name, &self.backend, &self.driver, &self.device_type]
-            .iter()
-            .any(|text| text.to_ascii_lowercase().contains(&wanted))
-    }
 }
 
 pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
@@ -201,8 +77,8 @@ pub(super) fn report(adapter: &wgpu::Adapter) -> AdapterReport {
 
 /// Returns the kernels of a device that was not measured: those of the rules, with the tile that
 /// was measured elsewhere on `driver`, if any. Browsers name no driver.
-fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
-    let rules = Choice::for_device(limits);
+fn kernels(limits: &DeviceLimits, driver: &str) -> KernelChoice {
+    let rules = KernelChoice::for_device(limits);
     let shipped = if cfg!(target_arch = "wasm32") { None } else { shipped::tile(driver) };
     let shipped = shipped.map(|tile| rules.with_tile(tile));
     shipped.filter(|shipped| shipped.check(limits).is_ok()).unwrap_or(rules)
@@ -212,43 +88,12 @@ fn kernels(limits: &DeviceLimits, driver: &str) -> Choice {
 /// and features, and with the facts that a browser gives only then.
 pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
     let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
-    let AdapterReport { name, limits, .. } = as_named(AdapterReport { limits, ..report.clone() }, device);
+    let AdapterReport { name, limits, .. } = platform::as_named(AdapterReport { limits, ..report.clone() }, device);
     let (kind, vendor) = options.kernels_of.unwrap_or((limits.kind, limits.vendor));
     let matrix_units = report.matrix_units.filter(|_| options.wants_matrix_units());
     let limits = DeviceLimits { kind, vendor, matrix_units, ..limits };
     AdapterReport { name, kernels: kernels(&limits, &report.driver), limits, ..report }
 }
-
-/// Adds the name that the browser gives for an open device, and the facts that follow from the
-/// vendor, such as whether memory is shared.
-#[cfg(target_arch = "wasm32")]
-fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
-    let info = super::browser::adapter_info(device);
-    let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
-    let quads = super::browser::has_subgroups(device) && report.subgroup_size[0] >= QUAD;
-    let vendor = info.vendor.as_deref().map_or(report.limits.vendor, Vendor::from_name);
-    let unified_memory = report.limits.unified_memory || shares_memory(vendor);
-    let limits = DeviceLimits { unified_memory, vendor, quads, ..report.limits };
-    AdapterReport { name, limits, ..report }
-}
-
-/// Returns the report as it is: natively all facts are known from the start.
-#[cfg(not(target_arch = "wasm32"))]
-fn as_named(report: AdapterReport, _: &wgpu::Device) -> AdapterReport {
-    report
-}
-
-/// True if a GPU of this vendor is assumed to share the host's memory. Browsers name only the
-/// vendor. GPUs of Apple, Arm, Qualcomm and the like always share memory, those of Intel and AMD
-/// often do, and almost all of NVIDIA's do not. An unknown vendor counts as shared: parking gains
-/// nothing on shared memory, and computing again is right everywhere.
-#[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "natively the driver tells"))]
-pub(crate) fn shares_memory(vendor: Vendor) -> bool {
-    vendor != Vendor::Nvidia
-}
-
-/// The number of invocations of a quad.
-const QUAD: u32 = 4;
 
 fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::AdapterInfo) -> DeviceLimits {
     let kind = match info.device_type {
@@ -362,11 +207,7 @@ pub(super) async fn open(
         memory_hints: wgpu::MemoryHints::MemoryUsage,
         ..Default::default()
     };
-    #[cfg(target_arch = "wasm32")]
-    let request = super::browser::request_device(adapter, &descriptor);
-    #[cfg(not(target_arch = "wasm32"))]
-    let request = adapter.request_device(&descriptor);
-    request.await.map_err(|error| {
+    platform::request_device(adapter, &descriptor).await.map_err(|error| {
         Error::Device(DeviceError::Refused { adapter: report.name.clone(), reason: error.to_string() })
     })
 }
@@ -379,14 +220,14 @@ mod tests {
     fn what_was_measured_on_a_driver_goes_before_the_rules() {
         let driver = "llvmpipe Mesa 26.2.6-1 (LLVM 22.1.8)";
         let limits = DeviceLimits { kind: DeviceKind::Cpu, quads: true, ..DeviceLimits::webgpu_default() };
-        let (rules, shipped) = (Choice::for_device(&limits), shipped::tile(driver).expect("a row"));
+        let (rules, shipped) = (KernelChoice::for_device(&limits), shipped::tile(driver).expect("a row"));
         assert_ne!(shipped, rules.winograd_tile, "a row that changes nothing");
         assert_eq!(kernels(&limits, driver), rules.with_tile(shipped));
         assert_eq!(kernels(&limits, "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"), rules);
         // Neither a device without quads nor one that counts as a GPU can have that tile.
         for other in [DeviceLimits { quads: false, ..limits.clone() }, DeviceLimits { kind: DeviceKind::Gpu, ..limits }]
         {
-            assert_eq!(kernels(&other, driver), Choice::for_device(&other));
+            assert_eq!(kernels(&other, driver), KernelChoice::for_device(&other));
         }
     }
 
@@ -398,13 +239,5 @@ mod tests {
         for part in ["\"card\"", "maxBufferSize", "67108864", "268435456"] {
             assert!(message.contains(part), "{message}");
         }
-    }
-
-    #[test]
-    fn in_browsers_only_cards_count_as_memory_of_their_own() {
-        for vendor in ["apple", "arm", "qualcomm", "img-tec", "samsung", "intel", "amd", "microsoft", ""] {
-            assert!(shares_memory(Vendor::from_name(vendor)), "{vendor}");
-        }
-        assert!(["nvidia", "NVIDIA"].iter().all(|vendor| !shares_memory(Vendor::from_name(vendor))));
     }
 }

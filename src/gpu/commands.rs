@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::buffers::GpuBuffer;
-use super::source::Pipeline;
+use super::kernel_text::Pipeline;
 use crate::kernels::interface;
 use crate::plan::{Action, Plan, Resource, UNUSED_BYTES};
 
 /// A launch of a kernel with its bind group.
-pub(super) struct Launch {
+pub(super) struct BoundLaunch {
     pipeline: Arc<Pipeline>,
     bind_group: usize,
     offset: u32,
@@ -19,7 +19,7 @@ pub(super) struct Launch {
 /// The launches of a plan.
 pub(super) struct Commands {
     /// One entry for each step; `None` if the step is no launch.
-    launches: Vec<Option<Launch>>,
+    launches: Vec<Option<BoundLaunch>>,
     bind_groups: Vec<wgpu::BindGroup>,
 }
 
@@ -31,7 +31,7 @@ impl Commands {
 
     /// Records `step` if it is a launch.
     pub(super) fn record(&self, pass: &mut wgpu::ComputePass<'_>, step: usize) {
-        if let Some(Launch { pipeline, bind_group, offset, workgroups: [x, y, z] }) = &self.launches[step] {
+        if let Some(BoundLaunch { pipeline, bind_group, offset, workgroups: [x, y, z] }) = &self.launches[step] {
             pass.set_pipeline(&pipeline.pipeline);
             pass.set_bind_group(0, &self.bind_groups[*bind_group], &[*offset]);
             pass.dispatch_workgroups(*x, *y, *z);
@@ -68,7 +68,7 @@ impl Resources<'_> {
                 bind_groups.len() - 1
             });
             let offset = u32::try_from(params.start).unwrap_or(u32::MAX);
-            launches.push(Some(Launch { pipeline, bind_group, offset, workgroups: *workgroups }));
+            launches.push(Some(BoundLaunch { pipeline, bind_group, offset, workgroups: *workgroups }));
         }
         Commands { launches, bind_groups }
     }

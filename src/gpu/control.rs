@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::platform;
 use crate::error::{Error, Result};
 use crate::limits::DeviceKind;
 
@@ -45,9 +46,7 @@ impl Control<'_> {
     pub fn default_target(kind: DeviceKind) -> Duration {
         match kind {
             DeviceKind::Cpu => Duration::from_millis(200),
-            // The page's own frames wait behind a submission.
-            DeviceKind::Gpu if cfg!(target_arch = "wasm32") => Duration::from_millis(16),
-            DeviceKind::Gpu => Duration::from_millis(60),
+            DeviceKind::Gpu => Duration::from_millis(platform::GPU_SUBMISSION),
         }
     }
 }

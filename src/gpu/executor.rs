@@ -16,8 +16,8 @@ use super::control::{Control, Progress, RunReport, Submission};
 use super::input::Input;
 use super::pace::{Works, works};
 use super::prepared::Prepared;
-use super::readback::Piece;
 use super::recorder::{Position, Recorder};
+use super::ring::Piece;
 use super::wait::Wait;
 use crate::error::{DeviceError, Error, Result};
 use crate::plan::Plan;
@@ -54,7 +54,6 @@ impl Prepared {
         sink: &mut RowSink<'_>,
     ) -> Result<RunReport> {
         let start = Instant::now();
-        #[cfg(target_arch = "wasm32")]
         let read;
         // An earlier run may have been dropped at any point.
         self.uploads.reset(&self.gpu).await?;
@@ -62,7 +61,6 @@ impl Prepared {
         self.host.clear_all();
         let inputs: Vec<&[f32]> = match input {
             Input::Host(inputs) => inputs.iter().map(|input| &**input).collect(),
-            #[cfg(target_arch = "wasm32")]
             Input::Foreign { buffer, at, bytes } => {
                 read = self.read_foreign(buffer, *at, *bytes).await?;
                 vec![&read]

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-#[cfg(target_arch = "wasm32")]
-use super::browser::ForeignBuffer;
+use super::ForeignBuffer;
 
 /// The input of a plan.
 #[derive(Debug, Clone)]
@@ -12,7 +11,6 @@ pub enum Input<'a> {
     Host(Vec<Cow<'a, [f32]>>),
     /// The tensor of the plan's only input on the device, planar f32 `[c, h, w]`, in a buffer of
     /// the caller.
-    #[cfg(target_arch = "wasm32")]
     Foreign {
         /// The buffer.
         buffer: &'a ForeignBuffer,
@@ -21,12 +19,4 @@ pub enum Input<'a> {
         /// The image's length in bytes.
         bytes: u64,
     },
-}
-
-#[cfg(target_arch = "wasm32")]
-impl<'a> Input<'a> {
-    /// Makes the input from image `index` of several in the caller's buffer, of `bytes` each.
-    pub(crate) fn foreign(buffer: &'a ForeignBuffer, index: u32, bytes: u64) -> Self {
-        Self::Foreign { buffer, at: u64::from(index) * bytes, bytes }
-    }
 }

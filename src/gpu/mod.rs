@@ -2,27 +2,25 @@
 //! kernels run where and when.
 
 mod adapter;
-#[cfg(target_arch = "wasm32")]
-mod browser;
+mod adapter_report;
 mod buffers;
 mod commands;
-#[cfg(not(target_arch = "wasm32"))]
-mod compiling;
 mod control;
 mod executor;
 mod host;
-mod host_bytes;
 mod input;
+mod kernel_text;
 mod ledger;
 mod matrix_units;
 mod pace;
 mod pipelines;
+mod platform;
 mod prepared;
 mod preparing;
 mod readback;
 mod recorder;
+mod ring;
 mod scopes;
-mod source;
 mod states;
 mod timestamps;
 mod upload;
@@ -30,34 +28,28 @@ mod wait;
 
 use std::sync::Arc;
 
-#[cfg(target_arch = "wasm32")]
-pub(crate) use self::adapter::shares_memory;
-pub use self::adapter::{AdapterReport, GpuOptions, adapters};
-#[cfg(target_arch = "wasm32")]
-pub use self::browser::ForeignBuffer;
-#[cfg(target_arch = "wasm32")]
-pub(crate) use self::browser::new_array;
+pub use self::adapter::adapters;
+pub use self::adapter_report::{AdapterReport, GpuOptions};
 pub use self::buffers::GpuBuffer;
 pub use self::control::{Control, Progress, RunReport, Submission};
 pub use self::executor::RowSink;
-pub use self::host_bytes::HostBytes;
 pub use self::input::Input;
 pub use self::ledger::Ledger;
-pub use self::prepared::{Prepared, Weight};
-pub use self::preparing::{Listener, Preparing};
-pub use self::states::States;
-
 #[cfg(target_arch = "wasm32")]
-use self::browser::{Scopes, Unwanted};
+pub(crate) use self::platform::new_array;
+pub use self::platform::{ForeignBuffer, HostBytes};
+pub use self::prepared::{LoadedWeight, Prepared};
+pub use self::preparing::{Listener, Preparing};
+pub use self::states::ClipStates;
+
 use self::pipelines::Pipelines;
+use self::platform::Scopes;
 use self::preparing::Audience;
 use self::scopes::Caught;
-#[cfg(not(target_arch = "wasm32"))]
-use self::scopes::Scopes;
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
 use crate::kernels::Variant;
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::tensor::Bytes;
 
@@ -65,7 +57,7 @@ use crate::tensor::Bytes;
 #[derive(Debug, Clone)]
 pub struct Gpu {
     inner: Arc<Inner>,
-    kernels: Choice,
+    kernels: KernelChoice,
 }
 
 #[derive(Debug)]
@@ -77,19 +69,17 @@ struct Inner {
     pipelines: Pipelines,
     audience: Audience,
     #[cfg(target_arch = "wasm32")]
-    unwanted: Unwanted,
+    unwanted: platform::Unwanted,
     waiter: Waiter,
     lost: Arc<std::sync::Mutex<Option<String>>>,
     /// True if the caller made the device, and will destroy it.
     adopted: bool,
 }
 
-// On the web, dropping a device's handle does nothing.
-#[cfg(target_arch = "wasm32")]
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.adopted {
-            self.device.destroy();
+            platform::drop_device(&self.device);
         }
     }
 }
@@ -118,21 +108,6 @@ impl Gpu {
         Ok(Self::of(Opened { device, queue, report, adopted: false }, options.memory_limit))
     }
 
-    /// Uses a `GPUDevice` that the caller made and goes on using, with the features and limits that
-    /// it has. Never destroys it. `gpu`: see [`GpuOptions::gpu`].
-    ///
-    /// # Errors
-    /// [`Error::Device`] if `device` is no `GPUDevice`, or too small for any plan.
-    #[cfg(target_arch = "wasm32")]
-    pub async fn adopt(device: &wasm_bindgen::JsValue, gpu: Option<wasm_bindgen::JsValue>) -> Result<Self> {
-        let options = GpuOptions { gpu, ..GpuOptions::default() };
-        let adapter = adapter::choose(&options).await?;
-        let (device, queue) = browser::adopt(&adapter, &wgpu::DeviceDescriptor::default(), device).await?;
-        let report = adapter::of_device(adapter::report(&adapter), &device, &options);
-        adapter::check(&report.name, &report.limits)?;
-        Ok(Self::of(Opened { device, queue, report, adopted: true }, None))
-    }
-
     #[cfg_attr(
         target_arch = "wasm32",
         expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively it is both")
@@ -151,10 +126,7 @@ impl Gpu {
                 log::error!("uncaptured GPU error: {error}");
                 record.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
             };
-            #[cfg(target_arch = "wasm32")]
-            browser::on_uncaptured_error(&device, keep);
-            #[cfg(not(target_arch = "wasm32"))]
-            device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| keep(error.to_string())));
+            platform::on_uncaptured_error(&device, keep);
         }
         let waiter = Waiter::new(&device);
         let ledger = Arc::new(Ledger::new(memory_limit));
@@ -168,7 +140,7 @@ impl Gpu {
             pipelines,
             audience,
             #[cfg(target_arch = "wasm32")]
-            unwanted: Unwanted::default(),
+            unwanted: platform::Unwanted::default(),
             waiter,
             lost,
             adopted,
@@ -181,18 +153,18 @@ impl Gpu {
     /// # Errors
     /// [`Error::Input`] for kernels that neither the rules nor [`Self::tune`] could choose on this
     /// device.
-    pub fn with_kernels(self, kernels: Choice) -> Result<Self> {
+    pub fn with_kernels(self, kernels: KernelChoice) -> Result<Self> {
         kernels.check(self.limits())?;
         Ok(Self { kernels, ..self })
     }
 
     /// Returns all kernels that [`Self::with_kernels`] accepts, the rules' kernels first.
-    pub fn possible_kernels(&self) -> Vec<Choice> {
-        Choice::possible(self.limits())
+    pub fn possible_kernels(&self) -> Vec<KernelChoice> {
+        KernelChoice::possible(self.limits())
     }
 
     /// Returns the kernels that plans for this device use.
-    pub fn kernels(&self) -> &Choice {
+    pub fn kernels(&self) -> &KernelChoice {
         &self.kernels
     }
 
@@ -228,13 +200,6 @@ impl Gpu {
     /// goes to [`Control`] instead.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
         self.inner.audience.set(listener);
-    }
-
-    /// Sets the flag that stops compiling, from now on. Once it is set, compiling ends between two
-    /// kernels with [`Error::Cancelled`]. With `None`, compiling runs to its end.
-    #[cfg(target_arch = "wasm32")]
-    pub(crate) fn heed(&self, flag: Option<Arc<std::sync::atomic::AtomicBool>>) {
-        self.inner.unwanted.heed(flag);
     }
 
     pub(crate) fn tell(&self, now: Preparing<'_>) {

@@ -5,24 +5,24 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::limits::DeviceKind;
-use crate::plan::{Action, Plan, Step};
+use crate::plan::{Plan, Step};
 
 /// The work of a submission, by kernel.
-pub(super) type Works = BTreeMap<Kind, f64>;
+pub(super) type Works = BTreeMap<KernelIndex, f64>;
 
 /// The index of a plan's kernel; `None` for transfers and copies.
-type Kind = Option<usize>;
+type KernelIndex = Option<usize>;
 
 /// The speed of a device, as measured so far.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct SubmissionPace {
     /// Seconds for a unit of work, see [`Plan::work`].
     seconds: f64,
     /// For each kernel that has run, its time for a unit of work, as a multiple of `seconds`.
-    factors: BTreeMap<Kind, f64>,
+    factors: BTreeMap<KernelIndex, f64>,
 }
 
-impl Pace {
+impl SubmissionPace {
     /// The factor of a kernel that has not run yet. It is high because a submission that is too
     /// short costs little, and one that is too long costs a page its frames.
     const UNKNOWN: f64 = 3.0;
@@ -90,16 +90,8 @@ pub(super) fn works(plan: &Plan, steps: Range<usize>, done: u64, begun: u64) -> 
     works
 }
 
-fn kind(step: &Step) -> Kind {
-    match &step.action {
-        Action::Dispatch { variant, .. } => Some(*variant),
-        Action::Copy { .. }
-        | Action::Fetch { .. }
-        | Action::Park { .. }
-        | Action::Recall { .. }
-        | Action::Keep { .. }
-        | Action::Output { .. } => None,
-    }
+fn kind(step: &Step) -> KernelIndex {
+    step.action.dispatch().map(|(variant, _)| variant)
 }
 
 #[cfg(test)]
@@ -107,14 +99,14 @@ mod tests {
     use super::*;
 
     /// Returns the work of `kernel` alone that should take `target` seconds.
-    fn work(pace: &Pace, kernel: usize, target: f64) -> f64 {
-        target / (pace.seconds * pace.factors.get(&Some(kernel)).unwrap_or(&Pace::UNKNOWN))
+    fn work(pace: &SubmissionPace, kernel: usize, target: f64) -> f64 {
+        target / (pace.seconds * pace.factors.get(&Some(kernel)).unwrap_or(&SubmissionPace::UNKNOWN))
     }
 
     #[test]
     fn submissions_that_end_together_do_not_mislead() {
         const TRUE_SECONDS: f64 = 2e-11;
-        let mut pace = Pace::guess(DeviceKind::Cpu);
+        let mut pace = SubmissionPace::guess(DeviceKind::Cpu);
         for turn in 0..40 {
             let work = work(&pace, 0, 0.2);
             let both = work * TRUE_SECONDS * 2.0;
@@ -130,7 +122,7 @@ mod tests {
     fn a_slower_kernel_has_a_pace_of_its_own() {
         const TARGET: f64 = 0.016;
         const TRUE_SECONDS: [f64; 2] = [2e-12, 1.2e-11];
-        let mut pace = Pace::guess(DeviceKind::Gpu);
+        let mut pace = SubmissionPace::guess(DeviceKind::Gpu);
         for turn in 0..40 {
             let kernel = turn / 5 % 2;
             let work = work(&pace, kernel, TARGET);

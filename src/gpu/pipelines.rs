@@ -7,11 +7,8 @@ use std::time::Duration;
 
 use web_time::Instant;
 
-#[cfg(target_arch = "wasm32")]
-use super::browser::compile_all;
-#[cfg(not(target_arch = "wasm32"))]
-use super::compiling::compile_all;
-use super::source::{Pipeline, Source};
+use super::kernel_text::{KernelText, Pipeline};
+use super::platform::compile_all;
 use super::{Gpu, Preparing};
 use crate::error::{Error, Result};
 use crate::kernels::Variant;
@@ -29,8 +26,8 @@ impl Pipelines {
 
     /// Returns the pipelines of `variants`. Compiles those that are not in the cache.
     pub(super) async fn get(&self, gpu: &Gpu, variants: &[Variant]) -> Result<Vec<Arc<Pipeline>>> {
-        let sources = variants.iter().map(Source::new).collect::<Result<Vec<_>>>()?;
-        let mut missing: Vec<&Source> = Vec::new();
+        let sources = variants.iter().map(KernelText::new).collect::<Result<Vec<_>>>()?;
+        let mut missing: Vec<&KernelText> = Vec::new();
         for source in &sources {
             if self.known(source).is_none() && missing.iter().all(|other| other.text != source.text) {
                 missing.push(source);
@@ -52,7 +49,7 @@ impl Pipelines {
         Ok(sources.iter().filter_map(|source| self.known(source)).collect())
     }
 
-    fn known(&self, source: &Source) -> Option<Arc<Pipeline>> {
+    fn known(&self, source: &KernelText) -> Option<Arc<Pipeline>> {
         self.cache().get(&source.text).map(Arc::clone)
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::buffers::{GpuBuffer, Usage};
 use super::commands::{Commands, Resources};
 use super::host::HostMemory;
-use super::pace::Pace;
+use super::pace::SubmissionPace;
 use super::readback::Readbacks;
-use super::states::States;
+use super::states::ClipStates;
 use super::timestamps::Timestamps;
 use super::upload::Uploads;
 use super::{Gpu, HostBytes};
@@ -18,7 +18,7 @@ use crate::tensor::Bytes;
 
 /// The place of a plan's weight.
 #[derive(Debug, Clone)]
-pub enum Weight<'a> {
+pub enum LoadedWeight<'a> {
     /// A buffer on the GPU, for a plan that binds the weight.
     Gpu(&'a GpuBuffer),
     /// Packed bytes in host memory, for a plan that fetches the weight.
@@ -37,10 +37,10 @@ pub struct Prepared {
     pub(super) host: HostMemory,
     pub(super) picture: Option<GpuBuffer>,
     /// The states of the clip that the plan is for.
-    pub(super) states: States,
+    pub(super) states: ClipStates,
     /// For each state of the plan, its index in `states`.
     pub(super) states_of_plan: Vec<usize>,
-    pub(super) pace: Pace,
+    pub(super) pace: SubmissionPace,
     // The bind groups refer to these buffers.
     _params: GpuBuffer,
     _unused: GpuBuffer,
@@ -61,13 +61,13 @@ impl Prepared {
     ///
     /// # Errors
     /// [`crate::Error::Device`], which names the buffer or kernel; [`crate::Error::HostMemory`].
-    pub async fn new(gpu: &Gpu, plan: Arc<Plan>, weights: Vec<Weight<'_>>) -> Result<Self> {
+    pub async fn new(gpu: &Gpu, plan: Arc<Plan>, weights: Vec<LoadedWeight<'_>>) -> Result<Self> {
         assert_eq!(weights.len(), plan.weights.len(), "weights of another plan");
         let (mut bound, mut fetched) = (Vec::new(), Vec::new());
         for weight in weights {
             let (on_gpu, on_host) = match weight {
-                Weight::Gpu(buffer) => (Some(buffer), None),
-                Weight::Host(data) => (None, Some(data)),
+                LoadedWeight::Gpu(buffer) => (Some(buffer), None),
+                LoadedWeight::Host(data) => (None, Some(data)),
             };
             bound.push(on_gpu);
             fetched.push(on_host);
@@ -93,7 +93,7 @@ impl Prepared {
         let commands = gpu.scoped("binding buffers", || resources.commands(&gpu.inner.device, &pipelines)).await?;
         Ok(Self {
             gpu: gpu.clone(),
-            pace: Pace::guess(plan.kind),
+            pace: SubmissionPace::guess(plan.kind),
             plan,
             slots,
             commands,
@@ -102,7 +102,7 @@ impl Prepared {
             timestamps,
             host,
             picture,
-            states: States::default(),
+            states: ClipStates::default(),
             states_of_plan: Vec::new(),
             _params: params,
             _unused: unused,
@@ -118,14 +118,14 @@ impl Prepared {
     ///
     /// # Panics
     /// If `states` lacks a state of the plan, which is a bug in this crate.
-    pub fn put_states(&mut self, states: States) {
+    pub fn put_states(&mut self, states: ClipStates) {
         self.states_of_plan = states.find(&self.plan.states);
         assert!(!self.states_of_plan.contains(&usize::MAX), "states of another clip");
         self.states = states;
     }
 
     /// Takes out the states of the clip.
-    pub fn take_states(&mut self) -> States {
+    pub fn take_states(&mut self) -> ClipStates {
         std::mem::take(&mut self.states)
     }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::prepared::Prepared;
-use super::readback::Piece;
+use super::ring::Piece;
 use crate::error::Result;
 use crate::plan::memory::Staging;
 use crate::plan::{Action, BufferId, CHECK_BYTES, HostSource, InputRows, Output, ParkedId, StateId, StatePart};

@@ -20,7 +20,7 @@ enum Frames {
 }
 
 #[derive(Debug)]
-struct State {
+struct HeldState {
     name: String,
     frames: Frames,
     table: Option<GpuBuffer>,
@@ -28,9 +28,9 @@ struct State {
 
 /// The states of a clip, initially zeros.
 #[derive(Debug, Default)]
-pub struct States(Vec<State>);
+pub struct ClipStates(Vec<HeldState>);
 
-impl States {
+impl ClipStates {
     /// Allocates `states`, those of a plan of a clip.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl States {
                 Bytes(0) => None,
                 bytes => Some(GpuBuffer::new(gpu, &format!("kept norm of {}", state.name), bytes, Usage::Kept).await?),
             };
-            self.0.push(State { name: state.name.clone(), frames, table });
+            self.0.push(HeldState { name: state.name.clone(), frames, table });
         }
         Ok(())
     }

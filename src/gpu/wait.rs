@@ -1,47 +1,21 @@
 //! Waits for the GPU without blocking the caller.
 //!
-//! In a browser, callbacks come from the event loop. Natively, the device has to be polled: a
-//! thread does that from the submission of work until it is done.
+//! In a browser, callbacks come from the event loop. Natively, the device has to be polled: see
+//! [`Poller`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_channel::oneshot;
 
+use super::platform::Poller;
 use crate::error::{DeviceError, Error, Result};
 
 #[derive(Debug)]
-pub(super) struct Waiter {
-    /// Taken on drop: the thread ends when the sender is gone.
-    #[cfg(not(target_arch = "wasm32"))]
-    jobs: Option<std::sync::mpsc::Sender<Job>>,
-    #[cfg(not(target_arch = "wasm32"))]
-    thread: Option<std::thread::JoinHandle<()>>,
-}
+pub(super) struct Waiter(Poller);
 
 impl Waiter {
-    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn new(device: &wgpu::Device) -> Self {
-        let (jobs, received) = std::sync::mpsc::channel::<Job>();
-        let device = device.clone();
-        let poll = move || {
-            while let Ok(job) = received.recv() {
-                // A lost device fails here. If it never received the submission, it makes no
-                // callback, so the wait is ended here.
-                if let Err(error) = device.poll(job.poll) {
-                    log::warn!("polling the device: {error}");
-                    (job.give_up)();
-                }
-            }
-        };
-        // Without the thread, every wait fails with a clear error, because sending to it fails.
-        let thread = std::thread::Builder::new().name("wgvae-poll".to_owned()).spawn(poll);
-        let thread = thread.inspect_err(|error| log::error!("no thread to poll the device: {error}")).ok();
-        Self { jobs: Some(jobs), thread }
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    pub(super) fn new(_: &wgpu::Device) -> Self {
-        Self {}
+        Self(Poller::new(device))
     }
 
     /// Calls `register` with a callback, now. The returned wait ends when the device has called it.
@@ -56,48 +30,8 @@ impl Waiter {
         let (sender, receiver) = oneshot::channel();
         let done = Done { sender: Arc::new(Mutex::new(Some(sender))) };
         register(done.clone());
-        self.poll(submission, done);
+        self.0.poll(submission, move || drop(done.take()));
         Wait { doing: doing.to_owned(), receiver }
-    }
-
-    /// Makes the thread poll the device until `submission` is done. Ends the wait for `done` if
-    /// that is impossible.
-    #[cfg(not(target_arch = "wasm32"))]
-    fn poll<T: Send + 'static>(&self, submission: Option<wgpu::SubmissionIndex>, done: Done<T>) {
-        let poll = wgpu::PollType::Wait { submission_index: submission, timeout: None };
-        let job = Job { poll, give_up: Box::new(move || drop(done.take())) };
-        let unsent = match &self.jobs {
-            Some(jobs) => jobs.send(job).err().map(|error| error.0),
-            None => Some(job),
-        };
-        if let Some(job) = unsent {
-            log::error!("no thread polls the device");
-            (job.give_up)();
-        }
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    #[expect(clippy::unused_self, reason = "the browser polls")]
-    fn poll<T>(&self, _: Option<wgpu::SubmissionIndex>, _: Done<T>) {}
-}
-
-/// A request to the polling thread.
-#[cfg(not(target_arch = "wasm32"))]
-struct Job {
-    poll: wgpu::PollType,
-    /// A function that ends the wait with an error.
-    give_up: Box<dyn FnOnce() + Send>,
-}
-
-// The thread holds the device, and would otherwise destroy it while the process ends, when the
-// driver's own data is already gone. lavapipe then crashed in one of twelve short runs.
-#[cfg(not(target_arch = "wasm32"))]
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        self.jobs = None;
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            log::error!("the thread that polls the device panicked");
-        }
     }
 }
 

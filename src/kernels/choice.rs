@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+use crate::limits::{DeviceKind, DeviceLimits, PlannedUnits, Vendor};
 use crate::model::graph::{Border, Window};
 use crate::tensor::Storage;
 
@@ -77,10 +77,8 @@ impl MatmulTile {
 pub enum Products {
     /// Kernel of all other products, with this tile.
     Tile(MatmulTile),
-    /// `matmul_matrix`, on matrix units. Browsers have no matrix units, so their module leaves it
-    /// out.
-    #[cfg(not(target_arch = "wasm32"))]
-    Matrix(MatrixUnits),
+    /// `matmul_matrix`, on matrix units.
+    Matrix(PlannedUnits),
 }
 
 /// Matrices of a unit that one workgroup of `matmul_matrix` computes, along rows and along columns.
@@ -93,14 +91,13 @@ impl Products {
     /// Its transformed input is stored as `transformed`. The kernel is `matmul_matrix` if the
     /// device has matrix units, both sides are halves and whole matrices fill both sides; otherwise
     /// it is `tile`. Either kernel is allowed then, because this storage is declared `fast`.
-    pub fn new(tile: MatmulTile, units: Option<MatrixUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
-        let fills = |units: &MatrixUnits| {
+    pub fn new(tile: MatmulTile, units: Option<PlannedUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
+        let fills = |units: &PlannedUnits| {
             transformed == Storage::F16
                 && frame4.saturating_mul(4).is_multiple_of(units.side)
                 && n4.saturating_mul(4).is_multiple_of(units.side * MATRICES)
         };
         match units.filter(fills) {
-            #[cfg(not(target_arch = "wasm32"))]
             Some(units) => Self::Matrix(units),
             _ => Self::Tile(tile),
         }
@@ -110,7 +107,6 @@ impl Products {
     pub fn block_columns4(self) -> u32 {
         match self {
             Self::Tile(tile) => tile.block_columns4(),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(units) => units.side * MATRICES / 4,
         }
     }
@@ -120,7 +116,6 @@ impl Products {
     pub fn rows(self) -> u32 {
         match self {
             Self::Tile(_) => 1,
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(units) => units.side * MATRICES,
         }
     }
@@ -130,7 +125,6 @@ impl Products {
     pub fn kept(self, transformed: Storage) -> Storage {
         match self {
             Self::Tile(_) => transformed,
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(_) => Storage::F32,
         }
     }
@@ -140,7 +134,6 @@ impl Products {
     pub fn transforms(self, transforms: Transforms) -> Transforms {
         match self {
             Self::Tile(_) => transforms,
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Matrix(_) => Transforms::Pairs,
         }
     }
@@ -169,7 +162,7 @@ pub struct DirectTile {
 
 /// The algorithm of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum ConvAlgorithm {
     /// 3x3, stride 1: three launches for each band, a quarter of the multiplications.
     Winograd,
     /// 3x3, stride 1, few channels: one launch for each band.
@@ -183,7 +176,7 @@ pub enum Way {
 
 /// The kernels, tile sizes and band size of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Choice {
+pub struct KernelChoice {
     /// Tile of the 36 products of a Winograd convolution.
     pub winograd_tile: MatmulTile,
     /// Kernels of the Winograd transforms.
@@ -201,7 +194,7 @@ pub struct Choice {
 /// save.
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
-impl Choice {
+impl KernelChoice {
     /// Returns the choice of the rules. On CPU drivers it is what measured best. GPUs have not been
     /// measured: there it follows what their own compilers keep in registers
     /// (`benches/results/isa.md`), and the size of their caches.
@@ -299,13 +292,15 @@ impl Choice {
         ))
     }
 
-    /// Returns the way of a convolution with this filter and these channel counts.
-    pub fn way(&self, window: Window, c_in: u32, c_out: u32) -> Way {
+    /// Returns the algorithm of a convolution with this filter and these channel counts.
+    pub fn algorithm(&self, window: Window, c_in: u32, c_out: u32) -> ConvAlgorithm {
         match window {
-            Window { side: 1, .. } => Way::Product,
-            Window { stride: 1, border: Border::Around, .. } if c_in.min(c_out) < WINOGRAD_MIN_CHANNELS => Way::Direct,
-            Window { stride: 1, border: Border::Around, .. } => Way::Winograd,
-            Window { .. } => Way::Unfold,
+            Window { side: 1, .. } => ConvAlgorithm::Product,
+            Window { stride: 1, border: Border::Around, .. } if c_in.min(c_out) < WINOGRAD_MIN_CHANNELS => {
+                ConvAlgorithm::Direct
+            }
+            Window { stride: 1, border: Border::Around, .. } => ConvAlgorithm::Winograd,
+            Window { .. } => ConvAlgorithm::Unfold,
         }
     }
 }

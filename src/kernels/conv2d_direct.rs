@@ -1,47 +1,23 @@
 //! Direct 3x3 convolution for few channels. Shader: `conv2d_direct.wgsl`.
 
 use crate::kernels::choice::DirectTile;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params};
 use crate::tensor::Storage;
 
 params! {
     /// Parameters of `conv2d_direct`.
     Conv2dDirectParams, PARAMS {
-        /// Groups of neighbouring pixels in a row.
-        spans: u32,
-        /// Image rows of this band.
-        rows: u32,
-        /// First image row of this band.
-        y0: u32,
-        /// Image width after doubling, pixels.
-        width: u32,
-        /// Image height after doubling, pixels.
-        height: u32,
-        /// Width of x, pixels.
-        x_width: u32,
-        /// Image row before doubling that x starts with.
-        x_row0: i32,
-        /// Image row that y starts with.
-        y_row0: i32,
-        /// Input channels / 4.
-        c_in4: u32,
-        /// Output channels / 4.
-        c_out4: u32,
-        /// Frames of x.
-        frames_in: u32,
-        /// Frames of y. Its first frame is made of the first frames of x.
-        frames: u32,
-        /// Factor of the product.
-        scale: f32,
+        spans: u32, rows: u32, y0: u32, width: u32, height: u32, x_width: u32, x_row0: i32,
+        y_row0: i32, c_in4: u32, c_out4: u32, frames_in: u32, frames: u32, scale: f32,
     }
 }
 
 /// Interface of `conv2d_direct`.
-pub const INTERFACE: Interface = Interface {
-    file: "conv2d_direct",
-    bindings: &[("x", Access::Read), ("w", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite)],
-    params: PARAMS,
-};
+pub const INTERFACE: Interface = kernel!(
+    "conv2d_direct",
+    &[("x", Access::Read), ("w", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite)],
+    PARAMS
+);
 
 /// One convolution of a band.
 #[derive(Debug, Clone, Copy)]

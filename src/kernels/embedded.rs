@@ -1,66 +1,48 @@
 //! The shader files in the module: their code without comments. Comments would add 7 KB to the
 //! download of a page.
 
+/// Returns the code of a file in `shaders/`, by its stem.
 macro_rules! embedded {
-    ($($(#[$meta:meta])? $name:literal),+ $(,)?) => {
-        &[$($(#[$meta])? ($name, {
-            const TEXT: &str = include_str!(concat!("../../shaders/", $name, ".wgsl"));
-            const ROOMY: ([u8; TEXT.len()], usize) = code(TEXT);
-            const CODE: [u8; ROOMY.1] = code(TEXT).0;
-            match std::str::from_utf8(&CODE) {
-                Ok(text) => text,
-                Err(_) => panic!("only comments may go beyond ASCII"),
-            }
-        })),+]
-    };
+    ($stem:expr) => {{
+        const TEXT: &str = include_str!(concat!("../../shaders/", $stem, ".wgsl"));
+        const ROOMY: ([u8; TEXT.len()], usize) = $crate::kernels::embedded::code(TEXT);
+        const CODE: [u8; ROOMY.1] = $crate::kernels::embedded::code(TEXT).0;
+        match std::str::from_utf8(&CODE) {
+            Ok(text) => text,
+            Err(_) => panic!("only comments may go beyond ASCII"),
+        }
+    }};
+}
+pub(super) use embedded;
+
+macro_rules! parts {
+    ($($name:literal),+ $(,)?) => { &[$(($name, embedded!(concat!("parts/", $name)))),+] };
 }
 
-/// Text of the kernel files and shared parts, by stem.
-pub(super) const FILES: &[(&str, &str)] = embedded![
-    "attention_finish",
-    "attention_softmax",
-    "conv2d_direct",
-    "copy_frames",
-    "group_norm_apply",
-    "group_norm_finish",
-    "group_norm_stats",
-    "image_check",
-    "image_out",
-    "matmul",
-    #[cfg(not(target_arch = "wasm32"))]
-    "matmul_matrix",
-    "matmul_quad",
-    "matmul_shared",
-    "pixel_norm_apply",
-    "planes_in",
-    "planes_out",
-    "unfold",
-    "winograd_in",
-    "winograd_in_pairs",
-    "winograd_out",
-    "winograd_out_pairs",
-    "winograd_weights",
-    #[cfg(not(target_arch = "wasm32"))]
-    "winograd_weights_columns",
-    "parts/activation",
-    "parts/epilogue",
-    "parts/moments",
-    "parts/output",
-    "parts/output_packed",
-    "parts/product",
-    "parts/relu",
-    "parts/storage",
-    "parts/storage_packed",
-    "parts/storage_pair",
-    "parts/storage_pair_packed",
-    "parts/transform_in",
-    "parts/transform_out",
-    "parts/transform_weights",
+/// Code of the parts that kernels share, by stem. [`super::INTERFACES`] lists the kernels.
+pub(super) const PARTS: &[(&str, &str)] = parts![
+    "activation",
+    "epilogue",
+    "moments",
+    "output",
+    "output_packed",
+    "packed",
+    "product",
+    "relu",
+    "storage",
+    "storage_packed",
+    "storage_pair",
+    "storage_pair_packed",
+    "transform_in",
+    "transform_out",
+    "transform_weights",
+    "winograd_in_params",
+    "winograd_out_params",
 ];
 
 /// Returns the lines of `text` without comments, cut to `ROOM` bytes, and the number of bytes
 /// before that cut. Directives (`//#parts`, `//#unroll`) stay.
-const fn code<const ROOM: usize>(text: &str) -> ([u8; ROOM], usize) {
+pub(super) const fn code<const ROOM: usize>(text: &str) -> ([u8; ROOM], usize) {
     let from = text.as_bytes();
     let (mut to, mut length) = ([0; ROOM], 0);
     let (mut at, mut line, mut in_comment) = (0, 0, false);
@@ -103,7 +85,8 @@ mod tests {
 
     #[test]
     fn no_embedded_file_has_a_comment() {
-        for (name, text) in FILES {
+        let kernels = crate::kernels::INTERFACES.iter().map(|kernel| (kernel.file, kernel.text));
+        for (name, text) in kernels.chain(PARTS.iter().copied()) {
             let comments = text.lines().filter(|line| line.replace("//#", "").contains("//"));
             assert_eq!(comments.count(), 0, "{name}");
             assert!(text.lines().all(|line| !line.trim().is_empty()) && text.ends_with('\n'), "{name}");

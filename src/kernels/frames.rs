@@ -1,29 +1,17 @@
 //! Copies frames of one tensor to another. Shader: `copy_frames.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
 use crate::tensor::Storage;
 
 params! {
     /// Parameters of `copy_frames`.
     CopyFramesParams, PARAMS {
-        /// Pixels of x and y.
-        pixels: u32,
-        /// Elements of each pixel that are copied.
-        vec4s: u32,
-        /// First element to read in x.
-        x_offset: u32,
-        /// Elements from pixel to pixel of x.
-        x_pixel4: u32,
-        /// First element to write in y.
-        y_offset: u32,
-        /// Elements from pixel to pixel of y.
-        y_pixel4: u32,
+        pixels: u32, vec4s: u32, x_offset: u32, x_pixel4: u32, y_offset: u32, y_pixel4: u32,
     }
 }
 
 /// Interface of `copy_frames`.
-pub const COPY: Interface =
-    Interface { file: "copy_frames", bindings: &[("x", Access::Read), ("y", Access::ReadWrite)], params: PARAMS };
+pub const COPY: Interface = kernel!("copy_frames", &[("x", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
 /// Launches `copy_frames`.
 pub fn copy(storage: Storage, params: CopyFramesParams) -> Launch {

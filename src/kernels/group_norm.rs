@@ -3,7 +3,7 @@
 //! that cannot apply it themselves. Shaders: `group_norm_{stats,finish,apply}.wgsl`.
 
 use crate::kernels::activation;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params, spread};
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
@@ -15,27 +15,13 @@ pub const NORM_VEC4_BYTES: u64 = 32;
 params! {
     /// Parameters of `group_norm_stats`.
     StatsParams, STATS_PARAMS {
-        /// Pixels of this chunk.
-        pixels: u32,
-        /// Pixels of one run.
-        run: u32,
-        /// Runs of this chunk.
-        runs: u32,
-        /// First element of the chunk's own rows in x.
-        x_offset: u32,
-        /// Channels / 4.
-        channels4: u32,
-        /// First run of this chunk in moments.
-        moments_offset: u32,
+        pixels: u32, run: u32, runs: u32, x_offset: u32, channels4: u32, moments_offset: u32,
     }
 }
 
 /// Interface of `group_norm_stats`.
-pub const STATS: Interface = Interface {
-    file: "group_norm_stats",
-    bindings: &[("x", Access::Read), ("moments", Access::ReadWrite)],
-    params: STATS_PARAMS,
-};
+pub const STATS: Interface =
+    kernel!("group_norm_stats", &[("x", Access::Read), ("moments", Access::ReadWrite)], STATS_PARAMS);
 
 /// Launches `group_norm_stats`.
 pub fn stats(storage: Storage, params: StatsParams) -> Launch {
@@ -50,32 +36,16 @@ pub fn stats(storage: Storage, params: StatsParams) -> Launch {
 params! {
     /// Parameters of `group_norm_finish`.
     FinishParams, FINISH_PARAMS {
-        /// Runs of pixels.
-        runs: u32,
-        /// Channels, not padded.
-        channels: u32,
-        /// Channels / 4, rounded up.
-        channels4: u32,
-        /// Channels of one group.
-        channels_per_group: u32,
-        /// Frames, each with statistics of its own.
-        frames: u32,
-        /// Added to the variance.
-        eps: f32,
+        runs: u32, channels: u32, channels4: u32, channels_per_group: u32, frames: u32, eps: f32,
     }
 }
 
 /// Interface of `group_norm_finish`.
-pub const FINISH: Interface = Interface {
-    file: "group_norm_finish",
-    bindings: &[
-        ("moments", Access::Read),
-        ("weight", Access::Read),
-        ("bias", Access::Read),
-        ("norm", Access::ReadWrite),
-    ],
-    params: FINISH_PARAMS,
-};
+pub const FINISH: Interface = kernel!(
+    "group_norm_finish",
+    &[("moments", Access::Read), ("weight", Access::Read), ("bias", Access::Read), ("norm", Access::ReadWrite),],
+    FINISH_PARAMS
+);
 
 /// Invocations of a workgroup of `group_norm_finish`: the most that every device allows.
 const FINISH_WORKGROUP: u32 = 256;
@@ -93,25 +63,13 @@ pub fn finish(params: FinishParams) -> Launch {
 params! {
     /// Parameters of `group_norm_apply`.
     ApplyParams, APPLY_PARAMS {
-        /// Pixels of this band times channels / 4.
-        elements: u32,
-        /// Channels of all frames / 4.
-        channels4: u32,
-        /// First element of the band in x.
-        x_offset: u32,
-        /// First element of the band in y.
-        y_offset: u32,
-        /// Elements from pixel to pixel of y.
-        y_pixel4: u32,
+        elements: u32, channels4: u32, x_offset: u32, y_offset: u32, y_pixel4: u32,
     }
 }
 
 /// Interface of `group_norm_apply`.
-pub const APPLY: Interface = Interface {
-    file: "group_norm_apply",
-    bindings: &[("x", Access::Read), ("norm", Access::Read), ("y", Access::ReadWrite)],
-    params: APPLY_PARAMS,
-};
+pub const APPLY: Interface =
+    kernel!("group_norm_apply", &[("x", Access::Read), ("norm", Access::Read), ("y", Access::ReadWrite)], APPLY_PARAMS);
 
 /// Launches `group_norm_apply`, with `activation` after the norm.
 pub fn apply(storage: Storage, activation: Option<Activation>, params: ApplyParams) -> Launch {

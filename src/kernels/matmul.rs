@@ -2,44 +2,25 @@
 //! `matmul_shared.wgsl`.
 
 use crate::kernels::choice::{MatmulTile, SHARED_TILE};
-use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, params};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, kernel, params};
 use crate::tensor::Storage;
 
 params! {
     /// Parameters of `matmul`. Offsets and strides count vec4 elements.
     MatmulParams, MATMUL_PARAMS {
-        /// Rows of a and c.
-        m: u32,
-        /// Rows of c that are written. Rows from `m` on are zero.
-        m_stored: u32,
-        /// Columns of b and c / 4.
-        n4: u32,
-        /// Columns of a / 4.
-        k4: u32,
-        /// First element of a.
-        a_offset: u32,
-        /// Elements between two rows of a.
-        a_row: u32,
-        /// Elements between two vec4 columns of a.
-        a_column: u32,
-        /// Elements between two batch entries of a.
-        a_batch: u32,
-        /// First element of b.
-        b_offset: u32,
-        /// Elements between two rows of b.
-        b_row: u32,
-        /// Elements between two column blocks of b.
-        b_block: u32,
-        /// Elements between two batch entries of b.
-        b_batch: u32,
-        /// First element of c.
-        c_offset: u32,
-        /// Elements between two rows of c, or of its transpose.
-        c_row: u32,
-        /// Elements between two batch entries of c.
-        c_batch: u32,
-        /// Factor of the product.
-        scale: f32,
+        m: u32, m_stored: u32, n4: u32, k4: u32, a_offset: u32, a_row: u32, a_column: u32,
+        a_batch: u32, b_offset: u32, b_row: u32, b_block: u32, b_batch: u32, c_offset: u32,
+        c_row: u32, c_batch: u32, scale: f32,
+    }
+}
+
+impl MatmulParams {
+    /// Returns the parameters of one product of `[m, k]` with `[k, n]`, whose rows follow one
+    /// another, with `tile`.
+    pub fn rows(tile: MatmulTile, m: u32, n4: u32, k4: u32) -> Self {
+        let b_block = tile.block_columns4();
+        let zeros: Self = bytemuck::Zeroable::zeroed();
+        Self { m, m_stored: m, n4, k4, a_row: k4, a_column: 1, b_row: n4, b_block, c_row: n4, scale: 1.0, ..zeros }
     }
 }
 
@@ -63,14 +44,14 @@ pub const QUAD_WORKGROUP: u32 = 8;
 const SHARED_DEPTH4: u32 = 4;
 
 /// Interface of `matmul`: a register tile for each invocation.
-pub const REGISTER: Interface = Interface { file: "matmul", bindings: BINDINGS, params: MATMUL_PARAMS };
+pub const REGISTER: Interface = kernel!("matmul", BINDINGS, MATMUL_PARAMS);
 
 /// Interface of `matmul_quad`: a register tile for each invocation, and four invocations that load
 /// for each other.
-pub const QUAD: Interface = Interface { file: "matmul_quad", bindings: BINDINGS, params: MATMUL_PARAMS };
+pub const QUAD: Interface = kernel!("matmul_quad", BINDINGS, MATMUL_PARAMS);
 
 /// Interface of `matmul_shared`: a tile in workgroup memory.
-pub const SHARED: Interface = Interface { file: "matmul_shared", bindings: BINDINGS, params: MATMUL_PARAMS };
+pub const SHARED: Interface = kernel!("matmul_shared", BINDINGS, MATMUL_PARAMS);
 
 /// Operations that a product does as it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,43 +2,26 @@
 //! Shader: `matmul_matrix.wgsl`.
 
 use crate::kernels::choice::MATRICES;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, params};
-use crate::limits::MatrixUnits;
+use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params};
+use crate::limits::PlannedUnits;
 
 params! {
     /// Parameters of `matmul_matrix`. Offsets and strides count numbers, not vec4.
     MatrixParams, MATRIX_PARAMS {
-        /// Numbers of one row of a and of b that are multiplied: a multiple of the units' side.
-        k: u32,
-        /// First number of a.
-        a_offset: u32,
-        /// Numbers between two rows of a.
-        a_row: u32,
-        /// Numbers between two batch entries of a.
-        a_batch: u32,
-        /// Numbers between two batch entries of b.
-        b_batch: u32,
-        /// First number of c.
-        c_offset: u32,
-        /// Numbers between two rows of c.
-        c_row: u32,
-        /// Numbers between two batch entries of c.
+        k: u32, a_offset: u32, a_row: u32, a_batch: u32, b_batch: u32, c_offset: u32, c_row: u32,
         c_batch: u32,
     }
 }
 
 /// Interface of `matmul_matrix`.
-pub const INTERFACE: Interface = Interface {
-    file: "matmul_matrix",
-    bindings: &[("a", Access::Read), ("b", Access::Read), ("c", Access::ReadWrite)],
-    params: MATRIX_PARAMS,
-};
+pub const INTERFACE: Interface =
+    kernel!("matmul_matrix", &[("a", Access::Read), ("b", Access::Read), ("c", Access::ReadWrite)], MATRIX_PARAMS);
 
 /// One product: c = a b^T. Rows of a and of b are along k.
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixMatmul {
     /// Matrix units that compute the product.
-    pub units: MatrixUnits,
+    pub units: PlannedUnits,
     /// Rows of a and of c: a multiple of [`MATRICES`] times the units' side.
     pub m: u32,
     /// Rows of b and columns of c: also such a multiple.
@@ -52,7 +35,7 @@ pub struct MatrixMatmul {
 impl MatrixMatmul {
     /// Returns the launch.
     pub fn launch(&self) -> Launch {
-        let Self { units: MatrixUnits { side, lanes }, m, n, batch, params } = *self;
+        let Self { units: PlannedUnits { side, lanes, .. }, m, n, batch, params } = *self;
         let [left, right, sums] = if side == 8 {
             ["coop_mat8x8<f16, A>", "coop_mat8x8<f16, B>", "coop_mat8x8<f32, C>"]
         } else {

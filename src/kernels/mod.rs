@@ -42,11 +42,26 @@ pub enum Access {
 pub struct Interface {
     /// Stem of the file.
     pub file: &'static str,
+    /// Code of the file, without comments.
+    pub text: &'static str,
     /// Name and use of bindings 1, 2, and so on.
     pub bindings: &'static [(&'static str, Access)],
     /// Name and WGSL type of each member of `Params`.
     pub params: &'static [(&'static str, &'static str)],
 }
+
+/// Makes the [`Interface`] of a file in `shaders/`: its stem, bindings and table of parameters.
+macro_rules! kernel {
+    ($file:literal, $bindings:expr, $params:expr $(,)?) => {
+        $crate::kernels::Interface {
+            file: $file,
+            text: $crate::kernels::embedded::embedded!($file),
+            bindings: $bindings,
+            params: $params,
+        }
+    };
+}
+pub(crate) use kernel;
 
 /// The interfaces of all kernels.
 pub const INTERFACES: &[Interface] = &[
@@ -101,15 +116,15 @@ pub struct Launch {
     pub macs: u64,
 }
 
-/// Declares a `Params` struct that mirrors the struct in WGSL, and a table of its members. A test
-/// compares the table with naga's reflection.
+/// Declares a `Params` struct that mirrors the struct in WGSL, and a table of its members. The WGSL
+/// struct documents the members. A test compares the table with naga's reflection.
 macro_rules! params {
-    ($(#[$meta:meta])* $name:ident, $table:ident { $($(#[$field_meta:meta])* $field:ident: $type:ident),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident, $table:ident { $($field:ident: $type:ident),+ $(,)? }) => {
         $(#[$meta])*
         #[repr(C)]
         #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
         pub struct $name {
-            $($(#[$field_meta])* pub $field: $type,)+
+            $(#[doc = "See `Params` in the shader."] pub $field: $type,)+
         }
 
         const $table: &[(&str, &str)] = &[$((stringify!($field), stringify!($type)),)+];

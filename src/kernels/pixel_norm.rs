@@ -2,38 +2,21 @@
 //! `pixel_norm_apply.wgsl`.
 
 use crate::kernels::activation;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
 params! {
     /// Parameters of `pixel_norm_apply`.
     PixelNormParams, PARAMS {
-        /// Pixels of this band.
-        pixels: u32,
-        /// Channels / 4.
-        channels4: u32,
-        /// Frames of a pixel of x.
-        frames: u32,
-        /// First element of the band in x.
-        x_offset: u32,
-        /// First element of the band in y.
-        y_offset: u32,
-        /// Elements from pixel to pixel of y.
-        y_pixel4: u32,
-        /// Square root of the number of channels.
-        root: f32,
-        /// Least length of a pixel.
-        least: f32,
+        pixels: u32, channels4: u32, frames: u32, x_offset: u32, y_offset: u32, y_pixel4: u32,
+        root: f32, least: f32,
     }
 }
 
 /// Interface of `pixel_norm_apply`.
-pub const INTERFACE: Interface = Interface {
-    file: "pixel_norm_apply",
-    bindings: &[("x", Access::Read), ("gamma", Access::Read), ("y", Access::ReadWrite)],
-    params: PARAMS,
-};
+pub const INTERFACE: Interface =
+    kernel!("pixel_norm_apply", &[("x", Access::Read), ("gamma", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
 /// Launches `pixel_norm_apply`, with `activation` after the norm.
 pub fn apply(storage: Storage, activation: Option<Activation>, params: PixelNormParams) -> Launch {

@@ -5,7 +5,7 @@
 use crate::kernels::choice::MatmulTile;
 
 /// A measured tile and its driver. The measurements are in `benches/results`.
-struct Row {
+struct MeasuredTile {
     /// Beginning of the driver's name and version, up to the version number.
     driver: &'static str,
     /// First version that was measured, major and minor.
@@ -15,15 +15,16 @@ struct Row {
 }
 
 /// Measured tiles. Later rows take precedence over earlier rows.
-const ROWS: [Row; 1] = [
+const ROWS: [MeasuredTile; 1] = [
     // lavapipe-26.2.md: a sixth to a quarter off the products of Mesa 26.1 and 26.2 on an AMD EPYC
     // of Zen 4. Mesa 22.3 takes longer with it.
-    Row { driver: "llvmpipe Mesa ", since: [26, 1], tile: MatmulTile::Quad { rows: 8, columns4: 8 } },
+    MeasuredTile { driver: "llvmpipe Mesa ", since: [26, 1], tile: MatmulTile::Quad { rows: 8, columns4: 8 } },
 ];
 
 /// Returns the tile for products on `driver`, spelled as in [`crate::AdapterReport::driver`].
 pub(crate) fn tile(driver: &str) -> Option<MatmulTile> {
-    let is_of = |row: &&Row| driver.strip_prefix(row.driver).and_then(version).is_some_and(|found| found >= row.since);
+    let is_of =
+        |row: &&MeasuredTile| driver.strip_prefix(row.driver).and_then(version).is_some_and(|found| found >= row.since);
     ROWS.iter().rev().find(is_of).map(|row| row.tile)
 }
 
@@ -36,7 +37,7 @@ fn version(text: &str) -> Option<[u32; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::choice::Choice;
+    use crate::kernels::choice::KernelChoice;
     use crate::limits::{DeviceKind, DeviceLimits};
 
     #[test]
@@ -61,7 +62,7 @@ mod tests {
     fn every_row_is_one_that_measuring_could_find() {
         let limits = DeviceLimits { kind: DeviceKind::Cpu, quads: true, ..DeviceLimits::webgpu_default() };
         for row in ROWS {
-            Choice::for_device(&limits).with_tile(row.tile).check(&limits).expect(row.driver);
+            KernelChoice::for_device(&limits).with_tile(row.tile).check(&limits).expect(row.driver);
         }
     }
 }

@@ -4,7 +4,8 @@
 //! Four operations, in this order:
 //!
 //! 1. Append the parts that the file names (`//#parts a b`). A part with a `_packed` twin is
-//!    replaced by the twin if its alias is `vec2<u32>`, or `u32` for pairs.
+//!    replaced by the twin, and the part `packed` added, if its alias is `vec2<u32>`, or `u32` for
+//!    pairs.
 //! 2. Replace the right-hand side of each named module-scope `const` or `alias`.
 //! 3. Write out the loops marked `//#unroll`.
 //! 4. Enable the extensions that the text uses: `f16` if an alias has halves and, in browsers,
@@ -15,7 +16,8 @@
 use std::fmt::Write as _;
 use std::hash::{Hash as _, Hasher as _};
 
-use super::embedded::FILES;
+use super::embedded::PARTS;
+use super::{INTERFACES, interface};
 
 /// Parts that convert elements, each with the alias that it converts and the alias's type for
 /// packed halves.
@@ -66,15 +68,11 @@ impl Variant {
     }
 }
 
-/// Returns the names of all kernel files.
-pub fn kernel_files() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|(name, _)| *name).filter(|name| !name.contains('/'))
-}
-
 /// Returns a number that changes with the text of any kernel.
 pub fn fingerprint() -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
-    FILES.hash(&mut hasher);
+    INTERFACES.iter().map(|kernel| kernel.text).for_each(|text| text.hash(&mut hasher));
+    PARTS.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -84,10 +82,12 @@ pub fn fingerprint() -> u64 {
 /// A message that names the file and the constant, part or loop that does not fit. Tests specialise
 /// every variant that the kernels can ask for, so an error here is a bug of this crate.
 pub fn specialize(variant: &Variant) -> Result<String, String> {
-    let mut text = file(variant.file)?.to_owned();
-    for part in parts_of(&text).collect::<Vec<_>>() {
+    let mut text = interface(variant.file).text.to_owned();
+    for part in parts_of(&text, variant) {
+        let found = PARTS.iter().find(|(name, _)| *name == part);
+        let (_, code) = found.ok_or_else(|| format!("there is no shaders/parts/{part}.wgsl"))?;
         text.push('\n');
-        text.push_str(file(&part_file(&part, variant))?);
+        text.push_str(code);
     }
     for (name, value) in &variant.values {
         text = replace_value(&text, name, *value)
@@ -105,23 +105,21 @@ pub fn specialize(variant: &Variant) -> Result<String, String> {
     Ok(text)
 }
 
-fn file(name: &str) -> Result<&'static str, String> {
-    FILES
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| *text)
-        .ok_or_else(|| format!("there is no shaders/{name}.wgsl"))
-}
-
-fn parts_of(text: &str) -> impl Iterator<Item = String> {
-    text.lines().filter_map(|line| line.strip_prefix("//#parts ")).flat_map(str::split_whitespace).map(str::to_owned)
-}
-
-fn part_file(part: &str, variant: &Variant) -> String {
-    let packed = CONVERTING_PARTS
-        .iter()
-        .any(|(converting, alias, packed)| *converting == part && variant.value(alias) == Some(Value::Type(packed)));
-    if packed { format!("parts/{part}_packed") } else { format!("parts/{part}") }
+/// Returns the parts that a kernel with this `text` needs.
+fn parts_of(text: &str, variant: &Variant) -> Vec<String> {
+    let named = text.lines().filter_map(|line| line.strip_prefix("//#parts ")).flat_map(str::split_whitespace);
+    let is_packed = |part: &str| {
+        let packed = |(name, alias, ty): &(&str, &str, &'static str)| {
+            *name == part && variant.value(alias) == Some(Value::Type(ty))
+        };
+        CONVERTING_PARTS.iter().any(packed)
+    };
+    let mut parts: Vec<String> =
+        named.map(|part| if is_packed(part) { format!("{part}_packed") } else { part.to_owned() }).collect();
+    if parts.iter().any(|part| part.ends_with("_packed")) {
+        parts.push("packed".to_owned());
+    }
+    parts
 }
 
 /// Replaces the right-hand side of the one module-scope line that declares `name`. Keeps the line's

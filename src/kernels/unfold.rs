@@ -1,7 +1,7 @@
 //! Writes the pixels that a 3x3 filter sees, so that a product with the filter is the convolution.
 //! Shader: `unfold.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
 use crate::model::graph::Window;
 use crate::tensor::Storage;
 
@@ -11,32 +11,13 @@ pub const TAPS: u32 = 9;
 params! {
     /// Parameters of `unfold`.
     UnfoldParams, PARAMS {
-        /// Output pixels of this band.
-        pixels: u32,
-        /// First output pixel, counted row by row in the whole output.
-        first: u32,
-        /// Columns of the output.
-        width: u32,
-        /// Columns of x.
-        x_width: u32,
-        /// Rows of the whole x.
-        x_height: u32,
-        /// Row that the stored x starts with.
-        x_row0: u32,
-        /// Channels / 4.
-        channels4: u32,
-        /// Frames of x.
-        frames: u32,
-        /// Frames of y.
-        frames_y: u32,
-        /// First frame of y that this launch writes.
-        frame0: u32,
+        pixels: u32, first: u32, width: u32, x_width: u32, x_height: u32, x_row0: u32,
+        channels4: u32, frames: u32, frames_y: u32, frame0: u32,
     }
 }
 
 /// Interface of `unfold`.
-pub const INTERFACE: Interface =
-    Interface { file: "unfold", bindings: &[("x", Access::Read), ("y", Access::ReadWrite)], params: PARAMS };
+pub const INTERFACE: Interface = kernel!("unfold", &[("x", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
 /// Launches `unfold` for a 3x3 `window`.
 pub fn unfold(storage: Storage, window: Window, params: UnfoldParams) -> Launch {

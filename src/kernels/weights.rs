@@ -3,17 +3,17 @@
 
 use serde::Serialize;
 
-use crate::model::graph::Take;
+use crate::model::graph::WeightSlice;
 use crate::tensor::{Bytes, Storage};
 
 /// The layout in which kernels read a weight. Channels are padded with zeros to multiples of 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layout {
+pub enum WeightLayout {
     /// A filter `[c_out, c_in, times, filter, filter]`, stored as
     /// `[times, filter, filter, c_in, c_out / 4]`. A linear layer is a filter of 1.
     Filter {
-        /// Taps in time; 1 if the take is one tap or a sum of taps.
+        /// Taps in time; 1 if the slice is one tap or a sum of taps.
         times: u32,
         /// Side of the filter, pixels.
         filter: u32,
@@ -29,21 +29,23 @@ pub enum Layout {
     },
 }
 
-impl Layout {
-    /// Returns the elements of the file's tensor from which `take` takes. Returns `None` if the
+impl WeightLayout {
+    /// Returns the elements of the file's tensor that `slice` covers. Returns `None` if the
     /// weight comes from no file.
-    fn file_elements(self, take: Take) -> Option<u64> {
+    fn file_elements(self, slice: WeightSlice) -> Option<u64> {
         let (rows, rest) = match self {
             Self::Filter { times, filter, c_in, c_out } => {
                 (c_out, u64::from(c_in) * u64::from(times * filter * filter))
             }
             Self::Vector { channels } => (channels, 1),
         };
-        match take {
-            Take::All | Take::Frames { .. } => Some(u64::from(rows) * rest),
-            Take::Tap { taps, .. } | Take::SumOfTaps { taps } => Some(u64::from(rows) * rest * u64::from(taps)),
-            Take::Rows { of, .. } => Some(u64::from(of) * rest),
-            Take::Zeros | Take::Transform => None,
+        match slice {
+            WeightSlice::All | WeightSlice::Frames { .. } => Some(u64::from(rows) * rest),
+            WeightSlice::Tap { taps, .. } | WeightSlice::SumOfTaps { taps } => {
+                Some(u64::from(rows) * rest * u64::from(taps))
+            }
+            WeightSlice::Rows { of, .. } => Some(u64::from(of) * rest),
+            WeightSlice::Zeros | WeightSlice::Transform => None,
         }
     }
 
@@ -60,53 +62,61 @@ impl Layout {
 }
 
 /// Returns the row of output channel `out` in the file's tensor.
-fn row(take: Take, out: usize) -> usize {
-    match take {
-        Take::Rows { start, block, step, .. } => {
+fn row(slice: WeightSlice, out: usize) -> usize {
+    match slice {
+        WeightSlice::Rows { start, block, step, .. } => {
             let [start, block, step] = [start, block, step].map(|number| number as usize);
             start + out / block * step + out % block
         }
-        Take::Frames { frames, parts, block } => {
+        WeightSlice::Frames { frames, parts, block } => {
             let [frames, parts, block] = [frames, parts, block].map(|number| number as usize);
             let (frame, part) = (out / block / parts, out / block % parts);
             (part * frames + frame) * block + out % block
         }
-        Take::All | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Zeros | Take::Transform => out,
+        WeightSlice::All
+        | WeightSlice::Tap { .. }
+        | WeightSlice::SumOfTaps { .. }
+        | WeightSlice::Zeros
+        | WeightSlice::Transform => out,
     }
 }
 
-/// Packs the slice `take` of `values`, times `factor`. `values` are in the order of the file. A
-/// take that comes from no file reads no `values`, except [`Take::Transform`], whose values the
-/// caller has made.
+/// Packs `slice` of `values`, times `factor`. `values` are in the order of the file. A slice that
+/// comes from no file reads no `values`, except [`WeightSlice::Transform`], whose values the caller
+/// has made.
 ///
 /// # Panics
 /// Panics if `values` has another number of elements than the file's tensor must have. The reader
 /// has checked that number.
-pub fn pack(values: &[f32], layout: Layout, take: Take, storage: Storage, factor: f32) -> Vec<u8> {
-    let wanted = match (take, layout, layout.file_elements(take)) {
+pub fn pack(values: &[f32], layout: WeightLayout, slice: WeightSlice, storage: Storage, factor: f32) -> Vec<u8> {
+    let wanted = match (slice, layout, layout.file_elements(slice)) {
         (.., Some(elements)) => elements,
-        (Take::Transform, Layout::Vector { channels }, None) => u64::from(channels),
+        (WeightSlice::Transform, WeightLayout::Vector { channels }, None) => u64::from(channels),
         (.., None) => 0,
     };
     assert_eq!(values.len() as u64, wanted, "a tensor of another size");
     match layout {
-        Layout::Vector { channels } => {
-            let value = |out: usize| if take == Take::Zeros { 0.0 } else { values[row(take, out)] * factor };
+        WeightLayout::Vector { channels } => {
+            let value = |out: usize| if slice == WeightSlice::Zeros { 0.0 } else { values[row(slice, out)] * factor };
             let padding = (channels..channels.next_multiple_of(4)).map(|_| 0.0);
             (0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes).collect()
         }
-        Layout::Filter { times, filter, c_in, c_out } => {
+        WeightLayout::Filter { times, filter, c_in, c_out } => {
             let (times, taps, c_in, c_out) =
                 (times as usize, (filter * filter) as usize, c_in as usize, c_out as usize);
             let (rows, columns) = (c_in.next_multiple_of(4), c_out.next_multiple_of(4));
-            let (first, count, in_time) = match take {
-                Take::Tap { taps, index } => (index as usize, 1, taps as usize),
-                Take::SumOfTaps { taps } => (0, taps as usize, taps as usize),
-                Take::All | Take::Rows { .. } | Take::Frames { .. } | Take::Zeros | Take::Transform => (0, 1, times),
+            let (first, count, in_time) = match slice {
+                WeightSlice::Tap { taps, index } => (index as usize, 1, taps as usize),
+                WeightSlice::SumOfTaps { taps } => (0, taps as usize, taps as usize),
+                WeightSlice::All
+                | WeightSlice::Rows { .. }
+                | WeightSlice::Frames { .. }
+                | WeightSlice::Zeros
+                | WeightSlice::Transform => (0, 1, times),
             };
             let mut packed = vec![0.0_f32; times * taps * rows * columns];
             for out in 0..c_out {
-                let row = row(take, out);
+                let row = row(slice, out);
                 for input in 0..c_in {
                     // All taps of all times, which are in one sequence in the file.
                     for tap in 0..times * taps {

@@ -4,7 +4,7 @@
 
 use crate::kernels::activation;
 use crate::kernels::choice::Transforms;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, params};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, kernel, params};
 use crate::model::graph::{Activation, Doubling};
 use crate::tensor::Storage;
 
@@ -16,34 +16,17 @@ pub const POINTS: u32 = 36;
 params! {
     /// Parameters of `winograd_weights`.
     WeightsParams, WEIGHTS_PARAMS {
-        /// Input channels, padded to a multiple of 4.
-        c_in: u32,
-        /// Output channels / 4.
-        c_out4: u32,
-        /// First vec4 column of w that u covers.
-        column0: u32,
-        /// vec4 columns of one block of u.
-        tile_n: u32,
-        /// Column blocks of u.
-        blocks: u32,
-        /// Rows of u: input channels of all taps in time.
-        k: u32,
-        /// First row that this launch writes.
-        k0: u32,
-        /// First element of w.
-        w_offset: u32,
+        c_in: u32, c_out4: u32, column0: u32, tile_n: u32, blocks: u32, k: u32, k0: u32, w_offset: u32,
+
     }
 }
 
 /// Interface of `winograd_weights`.
-pub const WEIGHTS: Interface = Interface {
-    file: "winograd_weights",
-    bindings: &[("w", Access::Read), ("u", Access::ReadWrite)],
-    params: WEIGHTS_PARAMS,
-};
+pub const WEIGHTS: Interface =
+    kernel!("winograd_weights", &[("w", Access::Read), ("u", Access::ReadWrite)], WEIGHTS_PARAMS);
 
 /// Interface of `winograd_weights_columns`.
-pub const WEIGHTS_COLUMNS: Interface = Interface { file: "winograd_weights_columns", ..WEIGHTS };
+pub const WEIGHTS_COLUMNS: Interface = kernel!("winograd_weights_columns", WEIGHTS.bindings, WEIGHTS.params);
 
 /// Returns the factor at which transformed input in `transformed` is stored, and with it the
 /// products. With this power of two, halves can hold the transform of any input that they can hold.
@@ -110,45 +93,18 @@ pub fn weights_columns(params: WeightsParams) -> Launch {
 params! {
     /// Parameters of `winograd_in`.
     InParams, IN_PARAMS {
-        /// Tiles of this band.
-        tiles: u32,
-        /// Tiles in a row of this band.
-        tiles_x: u32,
-        /// First tile column.
-        tile_x0: u32,
-        /// First image row of this band.
-        y0: u32,
-        /// Image width after doubling, pixels.
-        width: u32,
-        /// Image height after doubling, pixels.
-        height: u32,
-        /// Width of x, pixels.
-        x_width: u32,
-        /// Image row before doubling that x starts with.
-        x_row0: i32,
-        /// Channels of all frames / 4.
-        channels4: u32,
-        /// Channels of one frame / 4.
-        frame4: u32,
-        /// Channels of v / 4.
-        v_channels4: u32,
-        /// First channel of v that this launch writes, / 4.
-        v_channel0: u32,
-        /// Tiles that v has room for.
-        v_tiles: u32,
+        tiles: u32, tiles_x: u32, tile_x0: u32, y0: u32, width: u32, height: u32, x_width: u32,
+        x_row0: i32, channels4: u32, frame4: u32, v_channels4: u32, v_channel0: u32, v_tiles: u32,
     }
 }
 
 /// Interface of `winograd_in`.
-pub const IN: Interface = Interface {
-    file: "winograd_in",
-    bindings: &[("x", Access::Read), ("norm", Access::Read), ("v", Access::ReadWrite)],
-    params: IN_PARAMS,
-};
+pub const IN: Interface =
+    kernel!("winograd_in", &[("x", Access::Read), ("norm", Access::Read), ("v", Access::ReadWrite)], IN_PARAMS);
 
 /// Operations on the input as it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Prologue {
+pub struct WinogradPrologue {
     /// True to scale and shift by the group norm.
     pub normalize: bool,
     /// Activation, applied after the norm.
@@ -158,7 +114,7 @@ pub struct Prologue {
 }
 
 /// Interface of `winograd_in_pairs`.
-pub const IN_PAIRS: Interface = Interface { file: "winograd_in_pairs", ..IN };
+pub const IN_PAIRS: Interface = kernel!("winograd_in_pairs", IN.bindings, IN.params);
 
 /// Tiles of one workgroup of `winograd_in`. Its other axis goes over channels.
 const IN_TILES: u32 = 16;
@@ -178,7 +134,7 @@ pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32)
 }
 
 /// Launches `winograd_in` or `winograd_in_pairs`.
-pub fn input(transforms: Transforms, storages: Storages, prologue: Prologue, params: InParams) -> Launch {
+pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradPrologue, params: InParams) -> Launch {
     let mut values = vec![
         ("NORMALIZE", Value::Bool(prologue.normalize)),
         activation::value(prologue.activation),
@@ -208,49 +164,22 @@ pub fn input(transforms: Transforms, storages: Storages, prologue: Prologue, par
 params! {
     /// Parameters of `winograd_out`.
     OutParams, OUT_PARAMS {
-        /// Tiles of this band.
-        tiles: u32,
-        /// Tiles in a row of this band.
-        tiles_x: u32,
-        /// First tile column.
-        tile_x0: u32,
-        /// Tiles of one run.
-        run: u32,
-        /// Runs in a row of tiles.
-        runs_x: u32,
-        /// Runs of this band.
-        runs: u32,
-        /// First image row of this band.
-        y0: u32,
-        /// Image width, pixels.
-        width: u32,
-        /// First image row after this band's chunk.
-        height: u32,
-        /// Image row that y starts with.
-        y_row0: i32,
-        /// Channels of all frames / 4.
-        channels4: u32,
-        /// Channels of one frame / 4.
-        bias4: u32,
-        /// First run of this band in moments.
-        moments_offset: u32,
-        /// Factor of the product.
-        scale: f32,
-        /// Tiles that m has room for.
-        m_tiles: u32,
+        tiles: u32, tiles_x: u32, tile_x0: u32, run: u32, runs_x: u32, runs: u32, y0: u32,
+        width: u32, height: u32, y_row0: i32, channels4: u32, bias4: u32, moments_offset: u32,
+        scale: f32, m_tiles: u32,
     }
 }
 
 /// Interface of `winograd_out`.
-pub const OUT: Interface = Interface {
-    file: "winograd_out",
-    bindings: &[("m", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite), ("moments", Access::ReadWrite)],
-    params: OUT_PARAMS,
-};
+pub const OUT: Interface = kernel!(
+    "winograd_out",
+    &[("m", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite), ("moments", Access::ReadWrite)],
+    OUT_PARAMS
+);
 
 /// Operations on the output as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Epilogue {
+pub struct WinogradEpilogue {
     /// True to add the old value of y.
     pub accumulate: bool,
     /// True to apply `max(y, 0)` after that.
@@ -260,10 +189,10 @@ pub struct Epilogue {
 }
 
 /// Interface of `winograd_out_pairs`.
-pub const OUT_PAIRS: Interface = Interface { file: "winograd_out_pairs", ..OUT };
+pub const OUT_PAIRS: Interface = kernel!("winograd_out_pairs", OUT.bindings, OUT.params);
 
 /// Launches `winograd_out` or `winograd_out_pairs`.
-pub fn output(transforms: Transforms, storages: Storages, epilogue: Epilogue, params: OutParams) -> Launch {
+pub fn output(transforms: Transforms, storages: Storages, epilogue: WinogradEpilogue, params: OutParams) -> Launch {
     let mut values = vec![
         ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
         ("RELU", Value::Bool(epilogue.relu)),

@@ -1,13 +1,13 @@
 //! Building blocks of several networks: resnets, attention, and the middle block.
 
-use super::graph::{Conv2d, Graph, Past, Take, TensorId, Time, Window};
+use super::graph::{Conv2d, Graph, PastFrames, TensorId, Time, WeightSlice, Window};
 
 /// The eps of every group norm (`resnet_eps=1e-6`; torch's default of 1e-5 is not used).
 const NORM_EPS: f32 = 1e-6;
 
 /// Normalisation of a network.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Norm {
+pub(super) enum NormKind {
     /// Group norm over the whole image, with this number of groups.
     Group(u32),
     /// Norm over the channels of each pixel by itself.
@@ -30,9 +30,9 @@ pub enum Part {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kernel {
     /// Filters for one image, with a take from the file's tensor.
-    Image(Take),
+    Image(WeightSlice),
     /// Filters that reach over three frames.
-    Frames(Past),
+    Frames(PastFrames),
 }
 
 impl Kernel {
@@ -51,12 +51,12 @@ impl Kernel {
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) graph: Graph,
-    pub(super) norm: Norm,
+    pub(super) norm: NormKind,
     pub(super) kernel: Kernel,
 }
 
 impl Blocks {
-    pub(super) fn new(norm: Norm, kernel: Kernel) -> Self {
+    pub(super) fn new(norm: NormKind, kernel: Kernel) -> Self {
         Self { graph: Graph::default(), norm, kernel }
     }
 
@@ -69,8 +69,8 @@ impl Blocks {
     /// Adds a norm.
     pub(super) fn norm(&mut self, name: &str, x: TensorId) -> TensorId {
         match self.norm {
-            Norm::Group(groups) => self.graph.group_norm(name, x, groups, NORM_EPS),
-            Norm::Pixel => self.graph.pixel_norm(name, x),
+            NormKind::Group(groups) => self.graph.group_norm(name, x, groups, NORM_EPS),
+            NormKind::Pixel => self.graph.pixel_norm(name, x),
         }
     }
 

@@ -109,7 +109,7 @@ impl AutoencoderConfig {
     /// Returns the number of image pixels along one side of an own latent pixel. Each level except
     /// the last doubles it.
     pub fn spatial_factor(&self) -> u32 {
-        1 << self.network.levels().saturating_sub(1).min(31)
+        1 << self.network.facts().levels.saturating_sub(1).min(31)
     }
 
     /// Returns the number of image pixels along one side of a latent pixel in `space`.
@@ -141,7 +141,7 @@ impl AutoencoderConfig {
     /// leave out own latents that do not fill a patch.
     pub fn latent_size(&self, image: Size, space: LatentSpace) -> Size {
         let factor = self.spatial_factor();
-        let own = |extent: u32| if self.network.rounds_up() { extent.div_ceil(factor) } else { extent / factor };
+        let own = |extent: u32| if self.network.facts().rounds_up { extent.div_ceil(factor) } else { extent / factor };
         let (held, step) = (self.patch_side(space).max(1), self.latent_step(space).max(1));
         let side = |extent: u32| own(extent) / held / step * step;
         Size { width: side(image.width), height: side(image.height) }

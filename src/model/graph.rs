@@ -152,12 +152,12 @@ pub struct Time {
     /// Distance between two outputs in frames.
     pub stride: u32,
     /// Frames before the first frame.
-    pub past: Past,
+    pub past: PastFrames,
 }
 
 /// Frames before the first frame of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Past {
+pub enum PastFrames {
     /// The last [`Time::kept`] frames of its input in the part before. Zeros before the first part.
     Kept,
     /// Copies of the first frame, as many as the filter needs.
@@ -168,8 +168,8 @@ impl Time {
     /// Returns the number of past frames that the filter covers.
     pub fn before(self) -> u32 {
         match self.past {
-            Past::Kept => self.kept(),
-            Past::Copies => self.taps - 1,
+            PastFrames::Kept => self.kept(),
+            PastFrames::Copies => self.taps - 1,
         }
     }
 
@@ -187,23 +187,23 @@ impl Time {
 /// Weights of a network: a tensor of the file, and the slice of it that is used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight {
-    /// Name of the tensor in diffusers' spelling. Empty for [`Take::Zeros`].
+    /// Name of the tensor in diffusers' spelling. Empty for [`WeightSlice::Zeros`].
     pub name: String,
     /// The slice.
-    pub take: Take,
+    pub take: WeightSlice,
 }
 
 impl Weight {
     /// Returns the weight that uses all of the tensor `name`.
     pub fn all(name: impl Into<String>) -> Self {
-        Self { name: name.into(), take: Take::All }
+        Self { name: name.into(), take: WeightSlice::All }
     }
 }
 
 /// The slice of a file's tensor that becomes a weight. In files the output channels come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Take {
+pub enum WeightSlice {
     /// The whole tensor.
     All,
     /// One tap in time of a filter `[c_out, c_in, taps, h, w]`.
@@ -279,12 +279,12 @@ impl Conv2d {
     /// Returns this convolution without a bias.
     #[must_use]
     pub fn without_bias(self) -> Self {
-        Self { bias: Weight { name: String::new(), take: Take::Zeros }, ..self }
+        Self { bias: Weight { name: String::new(), take: WeightSlice::Zeros }, ..self }
     }
 
     /// Returns this convolution with `take` of the weight.
     #[must_use]
-    pub fn taking(mut self, take: Take) -> Self {
+    pub fn taking(mut self, take: WeightSlice) -> Self {
         self.weight.take = take;
         self
     }
@@ -349,7 +349,7 @@ pub enum Op {
 
 /// One operation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct GraphNode {
     /// Name of the module in diffusers: `decoder.up_blocks.1.resnets.0.conv1`.
     pub name: String,
     /// The operation.
@@ -364,7 +364,7 @@ pub struct Node {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Graph {
     /// Nodes in execution order.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// Shape of each tensor, by [`TensorId`].
     pub shapes: Vec<Shape>,
 }
@@ -378,7 +378,7 @@ impl Graph {
     fn push(&mut self, name: String, op: Op, inputs: &[TensorId], shape: Shape) -> TensorId {
         let output = TensorId(self.shapes.len());
         self.shapes.push(shape);
-        self.nodes.push(Node { name, op, inputs: inputs.to_vec(), output });
+        self.nodes.push(GraphNode { name, op, inputs: inputs.to_vec(), output });
         output
     }
 

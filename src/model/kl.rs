@@ -4,9 +4,9 @@
 //! Structure and names follow `diffusers.models.autoencoders`: `conv_in`, `down_blocks`,
 //! `mid_block`, `up_blocks`, `conv_norm_out`, `conv_out`.
 
-use super::blocks::{Attention, Blocks, Kernel, Norm};
+use super::blocks::{Attention, Blocks, Kernel, NormKind};
 use super::config::Kl;
-use super::graph::{Border, Conv2d, Ending, Graph, Shape, Take, Transform, Window};
+use super::graph::{Border, Conv2d, Ending, Graph, Shape, Transform, WeightSlice, Window};
 
 /// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Kl, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
@@ -58,7 +58,7 @@ pub(super) fn encoder(network: &Kl, shape: Shape, channels: u32) -> Graph {
 }
 
 fn blocks(network: &Kl) -> Blocks {
-    Blocks::new(Norm::Group(network.norm_num_groups), Kernel::Image(Take::All))
+    Blocks::new(NormKind::Group(network.norm_num_groups), Kernel::Image(WeightSlice::All))
 }
 
 fn attention(network: &Kl) -> Option<Attention> {

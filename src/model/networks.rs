@@ -107,24 +107,17 @@ pub fn tensors_of_encoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<St
 impl AutoencoderConfig {
     /// True if the network is for video: frames depend on the frames before them.
     pub fn has_time(&self) -> bool {
-        matches!(self.network, Network::Wan(_) | Network::SeedVr(_))
+        self.network.facts().time_changes.is_some()
     }
 
     /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.
     pub(crate) fn clamps(&self) -> bool {
-        matches!(self.network, Network::Wan(_))
+        self.network.facts().clamps
     }
 
     /// Returns the number of image frames that each frame of latents after the first stands for.
     pub fn temporal_factor(&self) -> u32 {
-        let changes = match &self.network {
-            Network::Kl(_) | Network::Tiny(_) => 0,
-            Network::Wan(wan) => {
-                (0..self.network.levels().saturating_sub(1)).filter(|index| wan.changes_time(*index)).count()
-            }
-            Network::SeedVr(seedvr) => seedvr.temporal_scale_num as usize,
-        };
-        1 << changes.min(8)
+        1 << self.network.facts().time_changes.unwrap_or(0).min(8)
     }
 
     /// Lists name and shape of the tensors of both halves. The config must be valid.
@@ -138,8 +131,5 @@ impl AutoencoderConfig {
 /// Returns the number of channels of the encoder's output. A tiny autoencoder has those of the
 /// latents. Others have twice as many: mean, then log variance.
 pub fn encoded_channels(config: &AutoencoderConfig) -> u32 {
-    match config.network {
-        Network::Tiny(_) => config.latent_channels,
-        Network::Kl(_) | Network::Wan(_) | Network::SeedVr(_) => config.latent_channels * 2,
-    }
+    if config.network.facts().has_moments { config.latent_channels * 2 } else { config.latent_channels }
 }

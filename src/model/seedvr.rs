@@ -5,9 +5,9 @@
 //! their filters are summed. A layer that doubles time makes only one frame of the first: 1 + n
 //! latents are 1 + 4 n frames.
 
-use super::blocks::{Blocks, Kernel, Norm, Part};
+use super::blocks::{Blocks, Kernel, NormKind, Part};
 use super::config::SeedVr;
-use super::graph::{Border, Conv2d, Ending, Graph, Past, Shape, Take, TensorId, Transform, Window};
+use super::graph::{Border, Conv2d, Ending, Graph, PastFrames, Shape, TensorId, Transform, WeightSlice, Window};
 
 /// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &SeedVr, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
@@ -44,7 +44,7 @@ pub(super) fn encoder(network: &SeedVr, part: Part, shape: Shape, channels: u32)
         if to_come > 0 {
             // The last size changes also change time.
             let temporal = to_come <= network.temporal_scale_num as usize;
-            let kernel = if temporal { blocks.kernel } else { Kernel::Image(Take::Tap { taps: 1, index: 0 }) };
+            let kernel = if temporal { blocks.kernel } else { Kernel::Image(WeightSlice::Tap { taps: 1, index: 0 }) };
             let conv = format!("{name}.downsamplers.0.conv");
             let halving = kernel.conv(&conv, Window::halving(Border::After), 2);
             x = blocks.graph.convolution(&conv, x, level_channels, halving);
@@ -60,11 +60,11 @@ pub(super) fn encoder(network: &SeedVr, part: Part, shape: Shape, channels: u32)
 fn blocks(network: &SeedVr, part: Part) -> Blocks {
     let kernel = match part {
         // All taps see the same image.
-        Part::Image => Kernel::Image(Take::SumOfTaps { taps: 3 }),
-        Part::First => Kernel::Frames(Past::Copies),
-        Part::Next => Kernel::Frames(Past::Kept),
+        Part::Image => Kernel::Image(WeightSlice::SumOfTaps { taps: 3 }),
+        Part::First => Kernel::Frames(PastFrames::Copies),
+        Part::Next => Kernel::Frames(PastFrames::Kept),
     };
-    Blocks::new(Norm::Group(network.norm_num_groups), kernel)
+    Blocks::new(NormKind::Group(network.norm_num_groups), kernel)
 }
 
 /// Adds `upscale_conv`, which makes the channels of four pixels and `times` as many frames, then a
@@ -74,9 +74,9 @@ fn upsample(blocks: &mut Blocks, name: &str, x: TensorId, times: u32, part: Part
     let upscale = format!("{name}.upscale_conv");
     // Order of channels in the file: ((sy * 2 + sx) * times + frame) * channels + c.
     let (take, phases) = match (times, part) {
-        (1, _) => (Take::All, 1),
-        (_, Part::Next) => (Take::Frames { frames: times, parts: 4, block: channels }, times),
-        _ => (Take::Rows { start: 0, block: channels, step: times * channels, of: 4 * times * channels }, 1),
+        (1, _) => (WeightSlice::All, 1),
+        (_, Part::Next) => (WeightSlice::Frames { frames: times, parts: 4, block: channels }, times),
+        _ => (WeightSlice::Rows { start: 0, block: channels, step: times * channels, of: 4 * times * channels }, 1),
     };
     let mut conv = Conv2d { phases, ..Conv2d::of(&upscale, Window::same(1)).taking(take) };
     conv.bias.take = take;

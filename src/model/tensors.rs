@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Conv2d, Graph, Node, Op, Take, Weight};
+use super::graph::{Conv2d, Graph, GraphNode, Op, Weight, WeightSlice};
 
 /// Lists every tensor that `graph` uses: name in diffusers' spelling -> shape in the file, without
 /// trailing axes of extent 1.
@@ -26,7 +26,7 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
     tensors
 }
 
-fn conv_tensors(graph: &Graph, node: &Node, conv: &Conv2d) -> Vec<(String, Vec<u64>)> {
+fn conv_tensors(graph: &Graph, node: &GraphNode, conv: &Conv2d) -> Vec<(String, Vec<u64>)> {
     let [c_out, c_in] = [node.output, node.inputs[0]].map(|tensor| u64::from(graph.shape(tensor).channels));
     let (side, c_out) = (u64::from(conv.window.side), c_out * u64::from(conv.phases));
     let mut filter = vec![c_out, c_in, side, side];
@@ -41,14 +41,18 @@ fn conv_tensors(graph: &Graph, node: &Node, conv: &Conv2d) -> Vec<(String, Vec<u
 /// Returns the shape of the file's tensor whose slice has `shape`.
 fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
     match weight.take {
-        Take::All | Take::Frames { .. } => {}
-        Take::Tap { taps, .. } | Take::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
-        Take::Rows { of, .. } => shape[0] = u64::from(of),
-        Take::Zeros | Take::Transform => return None,
+        WeightSlice::All | WeightSlice::Frames { .. } => {}
+        WeightSlice::Tap { taps, .. } | WeightSlice::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
+        WeightSlice::Rows { of, .. } => shape[0] = u64::from(of),
+        WeightSlice::Zeros | WeightSlice::Transform => return None,
     }
     Some(shape)
 }
 
-fn norm_tensors<'a>(node: &'a Node, channels: u32, parts: &'a [&str]) -> impl Iterator<Item = (String, Vec<u64>)> + 'a {
+fn norm_tensors<'a>(
+    node: &'a GraphNode,
+    channels: u32,
+    parts: &'a [&str],
+) -> impl Iterator<Item = (String, Vec<u64>)> + 'a {
     parts.iter().map(move |part| (format!("{}.{part}", node.name), vec![u64::from(channels)]))
 }

@@ -5,12 +5,12 @@
 //! image only the last of three taps in time sees the image. Layers that change time (`time_conv`)
 //! leave the first frame unchanged: 1 + 4 n frames are 1 + n latents.
 
-use super::blocks::{Blocks, Kernel, Norm, Part};
+use super::blocks::{Blocks, Kernel, NormKind, Part};
 use super::config::Wan;
-use super::graph::{Border, Conv2d, Ending, Graph, Past, Shape, Take, TensorId, Time, Transform, Window};
+use super::graph::{Border, Conv2d, Ending, Graph, PastFrames, Shape, TensorId, Time, Transform, WeightSlice, Window};
 
 /// The tap in time that sees a single image.
-const NOW: Take = Take::Tap { taps: 3, index: 2 };
+const NOW: WeightSlice = WeightSlice::Tap { taps: 3, index: 2 };
 
 /// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
@@ -71,15 +71,15 @@ pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) ->
 fn blocks(part: Part) -> Blocks {
     let kernel = match part {
         Part::Image => Kernel::Image(NOW),
-        Part::First | Part::Next => Kernel::Frames(Past::Kept),
+        Part::First | Part::Next => Kernel::Frames(PastFrames::Kept),
     };
-    Blocks::new(Norm::Pixel, kernel)
+    Blocks::new(NormKind::Pixel, kernel)
 }
 
 /// Doubles the frames with `time_conv`. The very first frame of a clip stays one frame and never
 /// serves as past here.
 fn double_time(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
-    let time = Time { taps: 3, stride: 1, past: Past::Kept };
+    let time = Time { taps: 3, stride: 1, past: PastFrames::Kept };
     let conv = Conv2d { phases: 2, ..Conv2d::of(name, Window::same(1)).over(time) };
     let channels = blocks.graph.shape(x).channels;
     blocks.graph.convolution(name, x, channels, conv)
@@ -87,7 +87,7 @@ fn double_time(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
 
 /// Halves the frames. The very first frame of a clip stays as it is, and later frames see it.
 fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> TensorId {
-    let time = Time { taps: 3, stride: 2, past: Past::Kept };
+    let time = Time { taps: 3, stride: 2, past: PastFrames::Kept };
     match part {
         Part::Image => x,
         Part::First => blocks.graph.keep(x, name, time.kept()),
@@ -105,7 +105,7 @@ fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let normed = blocks.norm(&format!("{name}.norm"), x);
     let [query, key, value] = [0, 1, 2].map(|third| {
         let of = channels * 3;
-        let rows = Take::Rows { start: third * channels, block: channels, step: of, of };
+        let rows = WeightSlice::Rows { start: third * channels, block: channels, step: of, of };
         let mut conv = Conv2d::of(&format!("{name}.to_qkv"), Window::same(1)).taking(rows);
         conv.bias.take = rows;
         blocks.graph.convolution(&format!("{name}.to_qkv.{third}"), normed, channels, conv)

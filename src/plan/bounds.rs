@@ -17,7 +17,7 @@ pub(super) const MOST_STEPS: usize = 1 << 21;
 /// Most looks at chunks to make a schedule. A schedule that takes more has more than
 /// [`MOST_STEPS`].
 pub(super) const MOST_LOOKS: u64 = MOST_STEPS as u64 * 2;
-/// Allowance of a search for a plan within a budget, in looks at chunks: `WORK`, plus
+/// Limit on the work of a search for a plan within a budget, in looks at chunks: `WORK`, plus
 /// `WORK_PER_STEP` for each step of the whole plan, but no more than `MOST_WORK`.
 const WORK: u64 = 1 << 25;
 const WORK_PER_STEP: u64 = 1 << 9;
@@ -30,10 +30,10 @@ const SLOTS_PER_LOOK: u64 = 8;
 /// The number of looks at chunks that a search may still do. It is counted instead of timed, so the
 /// same search always ends at the same place.
 #[derive(Debug)]
-pub struct Allowance(pub(super) u64);
+pub struct WorkLimit(pub(super) u64);
 
-impl Allowance {
-    /// Returns the allowance for the search of a plan that is `whole` without a budget.
+impl WorkLimit {
+    /// Returns the limit for the search of a plan that is `whole` without a budget.
     pub(super) fn new(whole: &Plan) -> Self {
         Self((WORK + whole.steps.len() as u64 * WORK_PER_STEP).min(MOST_WORK))
     }

@@ -1,8 +1,8 @@
 //! Finds the fastest plan within a memory budget: how large chunks are, how much is recomputed, and
 //! how much waits on the host.
 //!
-//! For some sizes of chunks, the search asks [`crate::plan::residence`] to fill the budget. If
-//! activations may be parked, it also asks for residences that fill more than there is:
+//! For some sizes of chunks, the search asks [`crate::plan::retention`] to fill the budget. If
+//! activations may be parked, it also asks for retentions that fill more than there is:
 //! [`crate::plan::spill`] then moves the rest to host memory. The search compares schedules by
 //! their predicted time, which is cheap, and lowers only the best one. Only lowering shows how much
 //! slots and parameters add, so the search then reduces the room until the plan fits.
@@ -25,22 +25,22 @@
 //! finds one plan that takes no more than the plan to be returned: then the smallest peak is no
 //! larger either. [`Search::smallest`] stops there.
 //!
-//! Every search has an [`Allowance`], counted in looks at chunks and steps lowered. So the search
+//! Every search has a [`WorkLimit`], counted in looks at chunks and steps lowered. So the search
 //! for an impossible budget, or for an unusual network, ends as early as any other.
 
 use crate::error::{Error, Result};
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::ordered::Ordered as _;
-use crate::plan::bounds::{self, Allowance};
+use crate::plan::bounds::{self, WorkLimit};
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
 use crate::plan::partition::ROW_STEP;
-use crate::plan::residence::{self, Residence, Start};
+use crate::plan::retention::{self, Retention, Start};
 use crate::plan::schedule::Schedule;
 use crate::plan::spill::{self, May};
-use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, lower, pace};
+use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, cost, lower};
 use crate::tensor::Bytes;
 
 /// Largest chunk is the budget divided by `COARSEST`: larger chunks leave too little choice.
@@ -66,7 +66,7 @@ pub(super) fn within(
     whole: &Plan,
     budget: Bytes,
 ) -> Result<Plan> {
-    let mut search = Search { fused, limits, options, allowance: Allowance::new(whole) };
+    let mut search = Search { fused, limits, options, work_limit: WorkLimit::new(whole) };
     let fastest = search.fastest(whole, budget);
     let enough = fastest.as_ref().map_or(budget, |plan| plan.memory.peak());
     let smallest = search.smallest(whole, enough);
@@ -87,13 +87,13 @@ pub(super) fn within(
     }
 }
 
-/// A search for plans of one decode. It ends when its allowance is used up, with the best plan
+/// A search for plans of one decode. It ends when its work limit is used up, with the best plan
 /// found until then.
 struct Search<'a> {
     fused: &'a Fused,
     limits: &'a DeviceLimits,
     options: &'a PlanOptions,
-    allowance: Allowance,
+    work_limit: WorkLimit,
 }
 
 impl Search<'_> {
@@ -126,15 +126,15 @@ impl Search<'_> {
         let next = |room: &u64| Some(room - room / 5);
         let mut rooms: Vec<u64> = std::iter::successors(Some(whole.memory.slots.0), next).take(ROOMS).collect();
         // Rooms that are likely to be small enough come first. The order does not change the
-        // result: each room has its own allowance, and no plan takes less than its room.
+        // result: each room has its own work limit, and no plan takes less than its room.
         rooms.sort_by_key(|room| room.abs_diff(enough.0 / 8 * 5));
         for room in rooms {
-            self.allowance = Allowance(Allowance::new(whole).0 / 16);
+            self.work_limit = WorkLimit(WorkLimit::new(whole).0 / 16);
             if room < smallest.peak(whole) && self.squeezed(room).is_some_and(|plan| smallest.take(plan)) {
                 return smallest.plan;
             }
         }
-        self.allowance = Allowance::new(whole);
+        self.work_limit = WorkLimit::new(whole);
         let mut high = smallest.peak(whole);
         let mut low = high / MOST_SMALLER;
         // The plan for one budget may take less than another budget for which no plan was found.
@@ -168,9 +168,9 @@ impl Search<'_> {
         if room < least_room(&nodes, &cut) {
             return None;
         }
-        let start = Start::whole(&nodes, &cut, &mut self.allowance)?;
-        let residence = self.cheapest(&nodes, &cut, &start, room - room / 8)?;
-        let mut lowered = self.lower(&nodes, residence.schedule, &cut, None)?;
+        let start = Start::whole(&nodes, &cut, &mut self.work_limit)?;
+        let retention = self.cheapest(&nodes, &cut, &start, room - room / 8)?;
+        let mut lowered = self.lower(&nodes, retention.schedule, &cut, None)?;
         if !lowered.spill(&cut, room) {
             return None;
         }
@@ -202,14 +202,14 @@ impl Search<'_> {
                 return None;
             }
             if whole.is_none() {
-                whole = Start::whole(nodes, cut, &mut self.allowance);
+                whole = Start::whole(nodes, cut, &mut self.work_limit);
             }
-            let residence = self.cheapest(nodes, cut, whole.as_ref()?, scheduled)?;
+            let retention = self.cheapest(nodes, cut, whole.as_ref()?, scheduled)?;
             // One step used more than all of the room, and would do so again.
-            if !spilled && before.as_ref().is_some_and(|before: &Lowered| before.schedule == residence.schedule) {
+            if !spilled && before.as_ref().is_some_and(|before: &Lowered| before.schedule == retention.schedule) {
                 return None;
             }
-            let mut lowered = self.lower(nodes, residence.schedule, cut, before.take())?;
+            let mut lowered = self.lower(nodes, retention.schedule, cut, before.take())?;
             spilled = lowered.spill(cut, room);
             if !spilled {
                 scheduled -= scheduled / 8;
@@ -221,7 +221,7 @@ impl Search<'_> {
                 return None;
             }
             lowered.plan.place(self.limits, cut);
-            self.allowance.count_places(&lowered.plan);
+            self.work_limit.count_places(&lowered.plan);
             let peak = lowered.plan.memory.peak();
             if peak <= budget {
                 return lowered.plan.check(self.limits).is_ok().then_some(lowered.plan);
@@ -235,20 +235,20 @@ impl Search<'_> {
 
     /// Returns the schedule with the shortest predicted time in `room` bytes, starting from `all`,
     /// which keeps everything. If parking is allowed, the schedule may take more than `room`.
-    fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, all: &Start, room: u64) -> Option<Residence> {
-        let mut within = |room| residence::within(nodes, all, cut, room, &mut self.allowance);
+    fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, all: &Start, room: u64) -> Option<Retention> {
+        let mut within = |room| retention::within(nodes, all, cut, room, &mut self.work_limit);
         let own = within(room);
         if !cut.parking {
             return own;
         }
         let more = [room.saturating_add(room / 2), room.saturating_mul(3)].map(within);
-        let seconds = |residence: &Residence| {
+        let seconds = |retention: &Retention| {
             // The part that exceeds the room in a pass goes to the host and comes back.
-            let moved = residence.excess(room) * 2;
-            let steps = residence.schedule.tasks.len() * STEPS_PER_TASK;
-            pace::seconds(self.limits.kind, residence.schedule.macs, steps, Bytes(moved))
+            let moved = retention.excess(room) * 2;
+            let steps = retention.schedule.tasks.len() * STEPS_PER_TASK;
+            cost::seconds(self.limits.kind, retention.schedule.macs, steps, Bytes(moved))
         };
-        let ways = own.into_iter().chain(more.into_iter().flatten()).chain([all.residence.clone()]);
+        let ways = own.into_iter().chain(more.into_iter().flatten()).chain([all.retention.clone()]);
         ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
     }
 
@@ -262,11 +262,11 @@ impl Search<'_> {
         before: Option<Lowered>,
     ) -> Option<Lowered> {
         if let Some(before) = before.filter(|before| before.schedule == schedule) {
-            self.allowance.count_steps(before.steps.len());
+            self.work_limit.count_steps(before.steps.len());
             return Some(before);
         }
         let lowered = lower::lower(self.fused, nodes, &schedule, self.limits, cut);
-        self.allowance.count_steps(lowered.as_ref().map_or(bounds::MOST_STEPS, |plan| plan.steps.len()));
+        self.work_limit.count_steps(lowered.as_ref().map_or(bounds::MOST_STEPS, |plan| plan.steps.len()));
         let mut plan = lowered.ok()?;
         let (steps, buffers) = (std::mem::take(&mut plan.steps), std::mem::take(&mut plan.buffers));
         Some(Lowered { schedule, steps, buffers, plan })
@@ -346,7 +346,7 @@ fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byte
     let choice = options.choice(limits);
     let chunk = (budget.0 / part).max(least).min(options.chunk_limit.0);
     let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 16);
-    let choice = Some(Choice { winograd_scratch_bytes: scratch, ..choice });
+    let choice = Some(KernelChoice { winograd_scratch_bytes: scratch, ..choice });
     PlanOptions { chunk_limit: Bytes(chunk), choice, ..options.clone() }
 }
 
@@ -393,15 +393,14 @@ mod tests {
         let options = PlanOptions { weights: Weights::Host, ..PlanOptions::new(Storage::F32, Output::Rgba8) };
         let whole = Plan::of(&fused, &limits, &options).expect("without a budget");
         let budget = Bytes(whole.memory.peak().0 / 3 * 2);
-        let found = |allowance| {
-            let mut search =
-                Search { fused: &fused, limits: &limits, options: &options, allowance: Allowance(allowance) };
+        let found = |limit| {
+            let mut search = Search { fused: &fused, limits: &limits, options: &options, work_limit: WorkLimit(limit) };
             let plan = search.fastest(&whole, budget);
             assert!(plan.as_ref().is_none_or(|plan| plan.memory.peak() <= budget), "beyond {budget}");
-            (plan.is_some(), allowance - search.allowance.0)
+            (plan.is_some(), limit - search.work_limit.0)
         };
         let (is_found, needed) = found(u64::MAX);
-        assert!(is_found && needed < Allowance::new(&whole).0 / 4, "{needed} looks");
+        assert!(is_found && needed < WorkLimit::new(&whole).0 / 4, "{needed} looks");
         // Fewer looks than one schedule takes.
         assert_eq!(found(64), (false, 64));
         assert_eq!(found(needed), (true, needed));

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceKind;
-use crate::plan::{Output, Plan, Planes};
+use crate::plan::{Output, Plan, PlaneExtents};
 use crate::tensor::{Bytes, Storage};
 
 /// Multiply-adds of one submission in [`PlanFacts::submissions`]: about 50 ms of work for a modest
@@ -17,9 +17,9 @@ const CPU_SUBMISSION_MACS: u64 = 2_000_000_000;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanFacts {
     /// Extents of the input: latents to decode, or an image to encode.
-    pub input: Planes,
+    pub input: PlaneExtents,
     /// Extents of the result: an image, or moments of latents.
-    pub result: Planes,
+    pub result: PlaneExtents,
     /// Storage type of activations and weights.
     pub storage: Storage,
     /// Form of the result that the host gets.
@@ -59,7 +59,7 @@ pub struct PlanFacts {
     /// Number of kernel variants.
     pub kernels: usize,
     /// Kernels, tile sizes and band size.
-    pub choice: Choice,
+    pub choice: KernelChoice,
     /// Facts about each stage of the network.
     pub stages: Vec<StageFacts>,
 }

@@ -1,13 +1,13 @@
 //! Rewrites the graph. Convolutions apply norms, activations and doublings as they read, and add
 //! sums and apply `ReLU`s as they write.
 //!
-//! The result is a [`Fused`] graph. `half` chooses the factor at which half precision stores each
-//! tensor.
+//! The result is a [`Fused`] graph. `stream_scale` chooses the factor at which half precision
+//! stores each tensor.
 
-use crate::model::graph::{Activation, Conv2d, Graph, Node, Op, Past, Shape, TensorId, Window};
-use crate::plan::fused::{Conv, Fused, Keep, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
-use crate::plan::half;
+use crate::model::graph::{Activation, Conv2d, Graph, GraphNode, Op, PastFrames, Shape, TensorId, Window};
+use crate::plan::fused::{Conv, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
 use crate::plan::readers::readers;
+use crate::plan::stream_scale;
 
 /// A tensor of the graph that may not be stored: a stored tensor with a prologue.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ struct View {
     prologue: Prologue,
 }
 
-/// Fuses `graph`. `stream_scale` is 1 for f32 storage, see [`half`].
+/// Fuses `graph`. `stream_scale` is 1 for f32 storage, see [`stream_scale`].
 ///
 /// # Panics
 /// Panics if the graph has an operation where no supported model has one: a bug in its builder.
@@ -40,7 +40,7 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
         fusing.node(index);
     }
     let mut fused = fusing.fused;
-    half::scale(&mut fused, stream_scale);
+    stream_scale::scale(&mut fused, stream_scale);
     fused
 }
 
@@ -51,7 +51,7 @@ struct Fusing<'a> {
     /// View of each tensor.
     views: Vec<View>,
     /// Frames that the first convolution that reads a stored tensor shall keep, by tensor.
-    keeps: Vec<Vec<Keep>>,
+    keeps: Vec<Vec<KeptFrames>>,
     fused: Fused,
 }
 
@@ -79,7 +79,7 @@ impl Fusing<'_> {
             Op::Activate(activation) => self.activate(node.inputs[0], *activation, output),
             Op::Keep { by, frames } => {
                 let tensor = self.stored(node.inputs[0], name);
-                self.keeps[tensor.0].push(Keep { by: by.clone(), frames: *frames });
+                self.keeps[tensor.0].push(KeptFrames { by: by.clone(), frames: *frames });
                 self.views[output.0] = View { stored: tensor, prologue: Prologue::default() };
             }
             Op::Double(doubling) => {
@@ -101,7 +101,7 @@ impl Fusing<'_> {
         }
     }
 
-    fn conv(&mut self, node: &Node, conv: &Conv2d) {
+    fn conv(&mut self, node: &GraphNode, conv: &Conv2d) {
         let View { stored: input, prologue } = self.views[node.inputs[0].0];
         let channels = self.fused.shape(node.output).channels;
         assert!(
@@ -112,10 +112,12 @@ impl Fusing<'_> {
         let mut keeps = std::mem::take(&mut self.keeps[input.0]);
         let mut past = None;
         if let Some(time) = conv.time {
-            keeps.push(Keep { by: node.name.clone(), frames: time.kept() });
+            keeps.push(KeptFrames { by: node.name.clone(), frames: time.kept() });
             match time.past {
-                Past::Copies => assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name),
-                Past::Kept => past = Some(self.past(&node.name, input, time.before())),
+                PastFrames::Copies => {
+                    assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name);
+                }
+                PastFrames::Kept => past = Some(self.past(&node.name, input, time.before())),
             }
         }
         self.fused.stages.push(Stage::Conv(Box::new(Conv {

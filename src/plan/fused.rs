@@ -75,7 +75,7 @@ pub enum Residual {
 /// The last frames of a convolution's input as they are stored, after the frames of the past. They
 /// are kept for the next part of a clip.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keep {
+pub struct KeptFrames {
     /// Name of the convolution that reads them in the next part.
     pub by: String,
     /// Number of frames.
@@ -103,7 +103,7 @@ pub struct Conv {
     /// [`Stage::Past`]. `None` if these frames are copies of the first.
     pub past: Option<TensorId>,
     /// Frames of the input that are kept for the next part of a clip.
-    pub keeps: Vec<Keep>,
+    pub keeps: Vec<KeptFrames>,
     /// Output frames for each input frame. The filter's output channels are those of the first of
     /// these frames, then those of the second, and so on.
     pub phases: u32,

@@ -1,7 +1,7 @@
 //! The weights that a graph needs, found without a schedule or a device.
 
-use crate::kernels::weights::Layout;
-use crate::model::graph::{Graph, Take, Weight};
+use crate::kernels::weights::WeightLayout;
+use crate::model::graph::{Graph, Weight, WeightSlice};
 use crate::plan::fused::{Conv, Fused, Normalize, Residual, Stage};
 use crate::plan::parts::WeightUse;
 use crate::plan::{fuse, stream_scale};
@@ -10,20 +10,20 @@ use crate::tensor::Storage;
 impl WeightUse {
     /// Returns the use of `weight` in `layout`, multiplied by `factor`, by a plan whose filters are
     /// stored as `storage`. Vectors are f32.
-    pub(super) fn new(weight: &Weight, layout: Layout, factor: f32, storage: Storage) -> Self {
+    pub(super) fn new(weight: &Weight, layout: WeightLayout, factor: f32, storage: Storage) -> Self {
         let storage = match layout {
-            Layout::Filter { .. } => storage,
-            Layout::Vector { .. } => Storage::F32,
+            WeightLayout::Filter { .. } => storage,
+            WeightLayout::Vector { .. } => Storage::F32,
         };
         // Zeros stay zeros at any factor, so all uses share one weight.
         let (name, factor) = match weight.take {
-            Take::Zeros => ("zeros", 1.0),
-            Take::All
-            | Take::Tap { .. }
-            | Take::SumOfTaps { .. }
-            | Take::Rows { .. }
-            | Take::Frames { .. }
-            | Take::Transform => (weight.name.as_str(), factor),
+            WeightSlice::Zeros => ("zeros", 1.0),
+            WeightSlice::All
+            | WeightSlice::Tap { .. }
+            | WeightSlice::SumOfTaps { .. }
+            | WeightSlice::Rows { .. }
+            | WeightSlice::Frames { .. }
+            | WeightSlice::Transform => (weight.name.as_str(), factor),
         };
         Self { name: name.to_owned(), take: weight.take, layout, storage, factor, bytes: layout.bytes(storage) }
     }
@@ -40,7 +40,7 @@ pub fn weights_of(graph: &Graph, storage: Storage) -> Vec<WeightUse> {
         }
         let norm = stage.output().and_then(|output| fused.norm_of(output)).map(|norm| &fused.norms[norm]);
         if let Some(norm) = norm {
-            let layout = Layout::Vector { channels: fused.shape(norm.tensor).channels };
+            let layout = WeightLayout::Vector { channels: fused.shape(norm.tensor).channels };
             let affine = ["weight", "bias"].map(|part| Weight::all(format!("{}.{part}", norm.name)));
             uses.extend(affine.map(|weight| WeightUse::new(&weight, layout, 1.0, storage)));
         }
@@ -52,13 +52,13 @@ fn weights_of_conv(fused: &Fused, conv: &Conv, storage: Storage) -> Vec<WeightUs
     let (input, output) = fused.shapes_of(conv);
     let c_out = output.channels * conv.phases;
     let pair = |weight: &Weight, bias: &Weight, (times, filter, c_in): (u32, u32, u32)| {
-        let filter = WeightUse::new(weight, Layout::Filter { times, filter, c_in, c_out }, 1.0, storage);
-        [filter, WeightUse::new(bias, Layout::Vector { channels: c_out }, conv.bias_scale, storage)]
+        let filter = WeightUse::new(weight, WeightLayout::Filter { times, filter, c_in, c_out }, 1.0, storage);
+        [filter, WeightUse::new(bias, WeightLayout::Vector { channels: c_out }, conv.bias_scale, storage)]
     };
     let mut uses = Vec::new();
     if let Some(Normalize::Pixel(norm)) = conv.prologue.norm {
         let gamma = Weight::all(format!("{}.gamma", fused.pixel_norms[norm].name));
-        let layout = Layout::Vector { channels: fused.shape(conv.input).channels };
+        let layout = WeightLayout::Vector { channels: fused.shape(conv.input).channels };
         uses.push(WeightUse::new(&gamma, layout, 1.0, storage));
     }
     uses.extend(pair(&conv.weight, &conv.bias, (conv.taps(), conv.window.side, input.channels)));

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::kernels::{Access, interface};
 use crate::ordered::Ordered as _;
-use crate::plan::{Action, BufferId, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
+use crate::plan::{Action, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Alignment of sizes of buffers, in bytes.
@@ -133,23 +133,16 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     };
     let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
     for step in &plan.steps {
-        match &step.action {
-            Action::Copy { from, to, .. } => add(to.0.0, from.0.0),
-            Action::Dispatch { variant, bindings, .. } => {
-                let buffers =
-                    bindings.iter().zip(declared[*variant]).filter_map(|(binding, (_, access))| match binding {
-                        Resource::Buffer(buffer) => Some((buffer.0, *access)),
-                        Resource::Weight(_) | Resource::Unused => None,
-                    });
-                for (written, _) in buffers.clone().filter(|(_, access)| *access == Access::ReadWrite) {
-                    buffers.clone().for_each(|(other, _)| add(written, other));
-                }
-            }
-            Action::Fetch { .. }
-            | Action::Park { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. }
-            | Action::Output { .. } => {}
+        if let Action::Copy { from, to, .. } = &step.action {
+            add(to.0.0, from.0.0);
+        }
+        let Some((variant, bindings)) = step.action.dispatch() else { continue };
+        let buffers = bindings.iter().zip(declared[variant]).filter_map(|(binding, (_, access))| match binding {
+            Resource::Buffer(buffer) => Some((buffer.0, *access)),
+            Resource::Weight(_) | Resource::Unused => None,
+        });
+        for (written, _) in buffers.clone().filter(|(_, access)| *access == Access::ReadWrite) {
+            buffers.clone().for_each(|(other, _)| add(written, other));
         }
     }
     for others in &mut apart {
@@ -182,26 +175,19 @@ impl Staging {
     /// Returns the sizes that `plan` needs: at most a piece and at most the largest transfer, but
     /// at least one row of the result.
     pub fn of(plan: &Plan) -> Self {
-        let bytes = |buffer: &BufferId| plan.buffers[buffer.0].bytes;
-        let fetches = plan.steps.iter().filter_map(|step| match &step.action {
-            Action::Fetch { to, .. } => Some(bytes(to)),
-            Action::Recall { state, part, to } if plan.is_on_host(*state, *part) => Some(bytes(to)),
-            _ => None,
-        });
-        let written = fetches.chain([Bytes(plan.params.len() as u64)]);
-        let read = plan.steps.iter().filter_map(|step| match &step.action {
-            Action::Park { from, .. } => Some(bytes(from)),
-            Action::Keep { state, part, bytes, .. } if plan.is_on_host(*state, *part) => Some(Bytes(*bytes)),
-            Action::Output { .. } if plan.output.stays() => Some(CHECK_BYTES),
-            Action::Output { rows, .. } => Some(Bytes(u64::from(rows.1 - rows.0) * plan.row_bytes().0)),
-            _ => None,
+        let transfers = |step: &Step| plan.transfer(&step.action);
+        let written = plan.steps.iter().map(|step| transfers(step)[0]).chain([Bytes(plan.params.len() as u64)]);
+        let read = plan.steps.iter().map(|step| match step.action {
+            Action::Output { .. } if plan.output.stays() => CHECK_BYTES,
+            Action::Output { rows, .. } => Bytes(u64::from(rows.1 - rows.0) * plan.row_bytes().0),
+            _ => transfers(step)[1],
         });
         let slot = |largest: Option<Bytes>, least: Bytes| {
             largest.unwrap_or_default().align_up(Self::ALIGNMENT).min(Self::PIECE.max(least.align_up(Self::ALIGNMENT)))
         };
         let least_read = if plan.output.stays() { CHECK_BYTES } else { plan.row_bytes() };
         // A plan without a result still has timestamps to read.
-        let read = read.max().unwrap_or(CHECK_BYTES);
+        let read = read.max().filter(|most| *most > Bytes(0)).unwrap_or(CHECK_BYTES);
         Self { upload: slot(written.max(), Bytes(0)), readback: slot(Some(read), least_read) }
     }
 
@@ -265,10 +251,7 @@ impl Plan {
     /// Returns the weights that launches bind directly, by index into [`Plan::weights`]. These stay
     /// on the GPU.
     pub fn bound_weights(&self) -> impl Iterator<Item = usize> {
-        let bindings = self.steps.iter().flat_map(|step| match &step.action {
-            Action::Dispatch { bindings, .. } => bindings.as_slice(),
-            _ => &[],
-        });
+        let bindings = self.steps.iter().filter_map(|step| step.action.dispatch()).flat_map(|(_, bindings)| bindings);
         let weights = bindings.filter_map(|binding| match binding {
             Resource::Weight(weight) => Some(weight.0),
             Resource::Buffer(_) | Resource::Unused => None,

@@ -6,7 +6,7 @@
 //! 1. [`fuse`]: makes norms, SiLU, upsampling and sums part of the convolutions around them;
 //! 2. [`nodes`] and [`partition`]: cut every tensor into chunks of rows, and add up the memory that
 //!    computing one chunk takes;
-//! 3. [`schedule`]: orders the chunks; under a budget [`residence`] decides which chunks are
+//! 3. [`schedule`]: orders the chunks; under a budget [`retention`] decides which chunks are
 //!    computed again;
 //! 4. `lower`: turns each scheduled chunk into kernel launches on buffers that are not yet placed.
 //!    In `ops`, the memory that an operation takes and its launches stand side by side;
@@ -20,13 +20,14 @@
 //! made for a device that is not at hand. The same input gives the same plan: planning reads no
 //! clock, no environment variable and no order of a hash map. Planning never touches a GPU.
 
+mod algorithm;
 mod bounds;
 mod budget;
+mod cost;
 pub mod display;
 mod facts;
 pub mod fuse;
 pub mod fused;
-pub mod half;
 pub mod liveness;
 mod lower;
 pub mod manifest;
@@ -35,34 +36,31 @@ pub mod node;
 pub mod nodes;
 mod ops;
 mod options;
-mod pace;
 pub mod partition;
 mod parts;
 mod readers;
-pub mod residence;
+pub mod retention;
 pub mod schedule;
 pub mod spill;
-mod ways;
-
-use std::ops::Range;
+pub mod stream_scale;
 
 use serde::Serialize;
 
 pub use self::facts::{PlanFacts, RunFacts, StageFacts};
 pub use self::options::{ChannelOrder, HostStates, Output, PlanOptions, Weights};
 pub use self::parts::{
-    Action, Bindings, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, Planes, Resource, SlotId,
-    StateId, StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,
+    Action, Bindings, BufferId, BufferUse, Home, HostSource, InputRows, Memory, ParkedId, PlaneExtents, Resource,
+    SlotId, StateId, StatePart, StateUse, Step, WeightId, WeightKey, WeightUse,
 };
 
 use crate::error::{Error, Result};
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::kernels::edges::CHECK_WORDS;
 use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
 use crate::plan::fused::Fused;
-use crate::plan::schedule::{Keep, Schedule};
+use crate::plan::schedule::{RetainedChunks, Schedule};
 use crate::tensor::{Bytes, Storage};
 
 /// Everything that an executor needs to run one decode or encode. See the module's text.
@@ -70,9 +68,9 @@ use crate::tensor::{Bytes, Storage};
 pub struct Plan {
     /// Inputs: latents to decode, or an image to encode. An estimate has two: first the small copy
     /// that is measured.
-    pub inputs: Vec<Planes>,
+    pub inputs: Vec<PlaneExtents>,
     /// Result: an image, or moments of latents.
-    pub result: Planes,
+    pub result: PlaneExtents,
     /// Storage type of activations and weights.
     pub storage: Storage,
     /// Form of the result that the host gets.
@@ -103,7 +101,7 @@ pub struct Plan {
     /// Predicted memory.
     pub memory: Memory,
     /// Kernels, tile sizes and band size that the plan was made with.
-    pub choice: Choice,
+    pub choice: KernelChoice,
     /// Kind of device that the plan is for.
     pub kind: DeviceKind,
 }
@@ -154,7 +152,7 @@ impl Plan {
     /// Makes a plan that computes nothing twice.
     fn whole(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let nodes = nodes::nodes(fused, limits, options)?;
-        let keep = Keep::whole(&nodes);
+        let keep = RetainedChunks::whole(&nodes);
         let schedule = Schedule::new(&nodes, &keep, bounds::MOST_LOOKS).ok_or_else(bounds::too_many_steps)?;
         let mut plan = lower::lower(fused, &nodes, &schedule, limits, options)?;
         plan.place(limits, options);
@@ -192,7 +190,7 @@ impl Plan {
     fn empty(stages: Vec<String>, limits: &DeviceLimits, options: &PlanOptions) -> Self {
         Self {
             inputs: Vec::new(),
-            result: Planes::NONE,
+            result: PlaneExtents::NONE,
             storage: options.storage,
             output: options.output,
             stages,
@@ -236,22 +234,6 @@ impl Plan {
         parked + weights + states.sum()
     }
 
-    /// Returns the bytes that one decode moves between host and device because the budget is short.
-    pub fn transferred(&self) -> Bytes {
-        let moved = self.steps.iter().map(|step| match &step.action {
-            Action::Fetch { from: HostSource::Input(_), .. } => Bytes(0),
-            Action::Fetch { to: buffer, .. } | Action::Park { from: buffer, .. } => self.buffers[buffer.0].bytes,
-            Action::Recall { state, part, to } if self.is_on_host(*state, *part) => self.buffers[to.0].bytes,
-            Action::Keep { state, part, bytes, .. } if self.is_on_host(*state, *part) => Bytes(*bytes),
-            Action::Dispatch { .. }
-            | Action::Copy { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. }
-            | Action::Output { .. } => Bytes(0),
-        });
-        moved.sum()
-    }
-
     /// True if `part` of `state` is in host memory between two runs.
     pub fn is_on_host(&self, state: StateId, part: StatePart) -> bool {
         matches!(part, StatePart::Frames(_)) && self.states[state.0].home == Home::Host
@@ -260,20 +242,10 @@ impl Plan {
     /// Returns the parts of the result in order of rows: the buffer that holds the part, its first
     /// row and the row after its last.
     pub fn outputs(&self) -> impl Iterator<Item = (BufferId, (u32, u32))> {
-        self.steps.iter().filter_map(|step| match &step.action {
-            Action::Output { from, rows } => Some((*from, *rows)),
-            Action::Dispatch { .. }
-            | Action::Copy { .. }
-            | Action::Fetch { .. }
-            | Action::Park { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. } => None,
+        self.steps.iter().filter_map(|step| match step.action {
+            Action::Output { from, rows } => Some((from, rows)),
+            _ => None,
         })
-    }
-
-    /// Returns the number of multiply-adds, counted as direct convolutions and products.
-    pub fn macs(&self) -> u64 {
-        self.steps.iter().map(|step| step.macs).sum()
     }
 
     /// Returns the size of the largest range that one binding covers.
@@ -290,82 +262,8 @@ impl Plan {
     }
 
     /// Returns the extents of the input; in an estimate, of the input after the small copy.
-    pub fn input(&self) -> Planes {
-        self.inputs.last().copied().unwrap_or(Planes::NONE)
-    }
-
-    /// Splits the steps into ranges to submit together. Each range has a [work](Self::work) near
-    /// `work`, or is a single step.
-    pub fn submissions(&self, work: u64) -> Vec<Range<usize>> {
-        let mut result = Vec::new();
-        let mut start = 0;
-        while start < self.steps.len() {
-            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-            let end = self.submission_end(start, work as f64, |step| self.work(step) as f64);
-            result.push(start..end);
-            start = end;
-        }
-        result
-    }
-
-    /// Returns the end of a submission that begins with step `start`: the step after its last.
-    /// `taken` gives the cost of a step. The sum of costs comes as near to `target` as it can with
-    /// at least one step.
-    pub fn submission_end(&self, start: usize, target: f64, taken: impl Fn(&Step) -> f64) -> usize {
-        let mut sum = 0.0;
-        for (index, step) in self.steps.iter().enumerate().skip(start) {
-            let next = sum + taken(step);
-            if index > start && next - target > target - sum {
-                return index;
-            }
-            sum = next;
-        }
-        self.steps.len()
-    }
-
-    /// Returns the cost of `step`, in multiply-adds that would take as long.
-    pub fn work(&self, step: &Step) -> u64 {
-        // A launch or copy costs something even if it multiplies nothing.
-        const STEP_MACS: u64 = 500_000;
-        let moved = match &step.action {
-            Action::Fetch { to: buffer, .. }
-            | Action::Park { from: buffer, .. }
-            | Action::Output { from: buffer, .. } => self.buffers[buffer.0].bytes.0,
-            Action::Recall { state, part, to } if self.is_on_host(*state, *part) => self.buffers[to.0].bytes.0,
-            Action::Keep { state, part, bytes, .. } if self.is_on_host(*state, *part) => *bytes,
-            Action::Dispatch { .. } | Action::Copy { .. } | Action::Recall { .. } | Action::Keep { .. } => 0,
-        };
-        step.macs + STEP_MACS + self.memory_work(step) + self.transfer_work(moved)
-    }
-
-    /// Returns the cost of reading and writing everything that `step` binds, in multiply-adds that
-    /// would take as long. Only the order of magnitude is right.
-    fn memory_work(&self, step: &Step) -> u64 {
-        const PER_BYTE: u64 = 16;
-        let bound = |resource: &Resource| match resource {
-            Resource::Buffer(buffer) => self.buffers[buffer.0].bytes.0,
-            Resource::Weight(weight) => self.weights[weight.0].bytes.0,
-            Resource::Unused => 0,
-        };
-        match &step.action {
-            Action::Dispatch { bindings, .. } => bindings.iter().map(bound).sum::<u64>() * PER_BYTE,
-            Action::Copy { bytes, .. } => 2 * bytes * PER_BYTE,
-            Action::Fetch { .. }
-            | Action::Park { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. }
-            | Action::Output { .. } => 0,
-        }
-    }
-
-    /// Returns the cost of moving `bytes` between host and device, in multiply-adds that would take
-    /// as long. Only the order of magnitude is right.
-    pub fn transfer_work(&self, bytes: u64) -> u64 {
-        let per_byte = match self.kind {
-            DeviceKind::Cpu => 2,
-            DeviceKind::Gpu => 16,
-        };
-        bytes * per_byte
+    pub fn input(&self) -> PlaneExtents {
+        self.inputs.last().copied().unwrap_or(PlaneExtents::NONE)
     }
 
     /// Checks the limits that the executor relies on. [`Plan::new`] returns no plan that breaks

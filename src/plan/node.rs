@@ -57,7 +57,7 @@ impl Scratch {
 
 /// The chunks that a stage reads of another stage.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Read {
+pub struct StageRead {
     /// Stage that is read.
     pub stage: usize,
     /// Chunks that are read, for each chunk of the reader.
@@ -74,7 +74,7 @@ pub struct Node {
     /// Multiply-adds of one row of its output.
     pub row_macs: u64,
     /// Outputs that it reads.
-    pub reads: Vec<Read>,
+    pub reads: Vec<StageRead>,
     /// Stage whose output it overwrites, chunk by chunk.
     pub replaces: Option<usize>,
     /// True if all chunks must be computed before any stage reads one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::plan::parts::Home;
 use crate::tensor::{Bytes, Storage};
@@ -74,8 +74,8 @@ pub struct PlanOptions {
     /// True to measure the GPU time of each stage. Ignored if the device has no timestamps, or if
     /// stages take turns too often.
     pub profile: bool,
-    /// Kernels and tiles to use; `None` for the choice of [`Choice::for_device`].
-    pub choice: Option<Choice>,
+    /// Kernels and tiles to use; `None` for the choice of [`KernelChoice::for_device`].
+    pub choice: Option<KernelChoice>,
     /// Limit of all GPU memory that the plan takes. The plan recomputes what does not fit, or moves
     /// it to host memory as far as `parking` and `weights` allow.
     pub memory_budget: Option<Bytes>,
@@ -144,7 +144,7 @@ impl PlanOptions {
     }
 
     /// Returns the kernels and tiles to use on a device with `limits`.
-    pub(super) fn choice(&self, limits: &DeviceLimits) -> Choice {
-        self.choice.unwrap_or_else(|| Choice::for_device(limits))
+    pub(super) fn choice(&self, limits: &DeviceLimits) -> KernelChoice {
+        self.choice.unwrap_or_else(|| KernelChoice::for_device(limits))
     }
 }

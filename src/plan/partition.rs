@@ -14,14 +14,14 @@ pub const ROW_STEP: u32 = winograd::TILE;
 
 /// Rows `start..end` of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowRange {
     /// First row.
     pub start: u32,
     /// Row after the last.
     pub end: u32,
 }
 
-impl Rows {
+impl RowRange {
     /// Returns the number of rows.
     pub fn count(self) -> u32 {
         self.end - self.start
@@ -77,25 +77,25 @@ impl Partition {
     }
 
     /// Returns the rows of chunk `index`.
-    pub fn chunk(&self, index: usize) -> Rows {
+    pub fn chunk(&self, index: usize) -> RowRange {
         let start = self.rows.saturating_mul(u32::try_from(index).unwrap_or(u32::MAX));
-        Rows { start, end: self.height.min(start.saturating_add(self.rows)) }
+        RowRange { start, end: self.height.min(start.saturating_add(self.rows)) }
     }
 
     /// Returns the chunks that hold `rows`.
-    pub fn holding(&self, rows: Rows) -> std::ops::Range<usize> {
+    pub fn holding(&self, rows: RowRange) -> std::ops::Range<usize> {
         (rows.start / self.rows) as usize..rows.end.div_ceil(self.rows) as usize
     }
 }
 
 /// Returns the rows of the input, `height` rows high, that `window` reads for `rows` of its output.
 /// If `doubled`, the input is doubled before the window reads it.
-pub fn reach(rows: Rows, height: u32, window: Window, doubled: bool) -> Rows {
+pub fn reach(rows: RowRange, height: u32, window: Window, doubled: bool) -> RowRange {
     let factor = if doubled { 2 } else { 1 };
     let first = |row: u32| row.saturating_mul(window.stride).saturating_sub(window.before());
     let last = (rows.end - 1).saturating_mul(window.stride).saturating_add(window.side);
     let end = last.saturating_sub(window.before()).min(height.saturating_mul(factor));
-    Rows { start: first(rows.start) / factor, end: end.div_ceil(factor) }
+    RowRange { start: first(rows.start) / factor, end: end.div_ceil(factor) }
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn bands_cover_rows_once() {
         for (start, end, most) in [(0, 40, 16), (8, 37, 11), (4, 9, 1), (12, 13, 100)] {
-            let rows = Rows { start, end };
+            let rows = RowRange { start, end };
             let mut next = start;
             for band in rows.bands(most) {
                 assert_eq!((band.start, band.start % ROW_STEP), (next, 0));
@@ -156,7 +156,7 @@ mod tests {
                 }
                 for start in 0..window.output(doubled) {
                     for end in start + 1..=window.output(doubled) {
-                        let rows = Rows { start, end };
+                        let rows = RowRange { start, end };
                         let taps =
                             (start..end).flat_map(|row| (0..window.side).map(move |tap| row * window.stride + tap));
                         let touched = taps
@@ -164,7 +164,7 @@ mod tests {
                             .filter(|row| *row < doubled)
                             .map(|row| row / factor);
                         let (first, last) = touched.fold((u32::MAX, 0), |(a, b), row| (a.min(row), b.max(row)));
-                        let wanted = Rows { start: first, end: last + 1 };
+                        let wanted = RowRange { start: first, end: last + 1 };
                         assert_eq!(reach(rows, height, window, factor == 2), wanted, "{rows:?} {window:?} {height}");
                     }
                 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use arrayvec::ArrayVec;
 use serde::{Serialize, Serializer};
 
-use crate::kernels::weights::Layout;
+use crate::kernels::weights::WeightLayout;
 use crate::limits::DeviceLimits;
-use crate::model::graph::{Take, Weight};
+use crate::model::graph::{Weight, WeightSlice};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// A buffer of a plan, by index into [`super::Plan::buffers`].
@@ -56,7 +56,7 @@ pub struct BufferUse {
 
 /// Extents of an input or result of a plan, planar `[frames, c, h, w]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Planes {
+pub struct PlaneExtents {
     /// Width and height in pixels; of latents, in elements.
     pub size: Size,
     /// Channels of each frame, not padded.
@@ -65,7 +65,7 @@ pub struct Planes {
     pub frames: u32,
 }
 
-impl Planes {
+impl PlaneExtents {
     /// Extents of a plan that has no input or result yet.
     pub const NONE: Self = Self { size: Size { width: 0, height: 0 }, channels: 0, frames: 1 };
 
@@ -88,7 +88,7 @@ pub struct InputRows {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WeightKey {
     weight: Weight,
-    layout: Layout,
+    layout: WeightLayout,
     storage: Storage,
     factor_bits: u32,
 }
@@ -99,9 +99,9 @@ pub struct WeightUse {
     /// Name of the tensor in diffusers' spelling; a description where no file has the tensor.
     pub name: String,
     /// Slice of the file's tensor that is used.
-    pub take: Take,
+    pub take: WeightSlice,
     /// Layout on the GPU.
-    pub layout: Layout,
+    pub layout: WeightLayout,
     /// Element type on the GPU; vectors are always f32.
     pub storage: Storage,
     /// Factor that packing applies.
@@ -269,6 +269,16 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Returns the variant and the bindings of a launch, by index into [`super::Plan::variants`].
+    pub fn dispatch(&self) -> Option<(usize, &Bindings)> {
+        match self {
+            Self::Dispatch { variant, bindings, .. } => Some((*variant, bindings)),
+            _ => None,
+        }
+    }
+}
+
 /// One command of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
@@ -306,7 +316,7 @@ impl Memory {
     }
 }
 
-impl std::fmt::Display for Planes {
+impl std::fmt::Display for PlaneExtents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}x{}", self.size, self.channels)?;
         if self.frames > 1 { write!(f, "x{} frames", self.frames) } else { Ok(()) }

@@ -12,16 +12,17 @@
 //! goal conv2, conv1 kept                        conv2[0]           conv2[1]           conv2[2] ...
 //! ```
 //!
-//! [`Keep`] says how many of a stage's first chunks stay for later passes. A plan that computes
-//! nothing twice keeps all chunks that a later pass reads. The schedule forgets the other chunks at
-//! the end of the pass that computed them, and computes them again in the next pass that reads
-//! them. It never frees a chunk explicitly: a chunk lives from its production to its last reader.
+//! [`RetainedChunks`] says how many of a stage's first chunks stay for later passes. A plan that
+//! computes nothing twice keeps all chunks that a later pass reads. The schedule forgets the other
+//! chunks at the end of the pass that computed them, and computes them again in the next pass that
+//! reads them. It never frees a chunk explicitly: a chunk lives from its production to its last
+//! reader.
 //!
 //! A residual sum overwrites its residual, chunk by chunk. Within a pass the readers of the
 //! residual come before the sum, because they belong to the sum's branch. A later pass finds the
 //! sum in that place, and not the residual.
 //!
-//! Decided elsewhere: sizes of chunks ([`crate::plan::partition`]), how many to keep (`residence`,
+//! Decided elsewhere: sizes of chunks ([`crate::plan::partition`]), how many to keep (`retention`,
 //! `budget`), launches (`lower`).
 
 use std::ops::Range;
@@ -31,9 +32,9 @@ use crate::plan::node::Node;
 
 /// Number of each stage's first chunks that are kept for later passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keep(pub Vec<usize>);
+pub struct RetainedChunks(pub Vec<usize>);
 
-impl Keep {
+impl RetainedChunks {
     /// Returns the number of chunks to keep of each stage so that nothing is computed twice. If
     /// [`streams`] is true of `nodes`, these are all chunks that a later pass reads; a chunk that
     /// only its own pass reads comes and goes within that pass. Otherwise these are all chunks up
@@ -91,7 +92,7 @@ pub fn streams(nodes: &[Node]) -> bool {
 
 /// The computation of one chunk of one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Task {
+pub struct ChunkTask {
     /// The stage.
     pub stage: usize,
     /// The chunk of its output.
@@ -109,7 +110,7 @@ pub struct Pass {
 
 /// Memory that holds one chunk, or several chunks that overwrite each other in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ChunkLife {
     /// Size in bytes.
     pub bytes: u64,
     /// Task that fills it first.
@@ -124,11 +125,11 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// Tasks in execution order.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<ChunkTask>,
     /// Passes in execution order; together they cover all tasks.
     pub passes: Vec<Pass>,
     /// Memory of all chunks.
-    pub places: Vec<Place>,
+    pub places: Vec<ChunkLife>,
     /// Multiply-adds.
     pub macs: u64,
     /// Cost of making the schedule: chunks computed, and chunks that these read.
@@ -139,7 +140,7 @@ impl Schedule {
     /// Schedules `nodes`, which are in an order in which they could run one after the other. The
     /// last node is the goal of the whole schedule. Returns `None` if that takes more than `most`
     /// looks.
-    pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
+    pub fn new(nodes: &[Node], keep: &RetainedChunks, most: u64) -> Option<Self> {
         Building::new(nodes, most).run(keep, 0)
     }
 
@@ -211,24 +212,24 @@ struct PassEnd {
     macs: u64,
     looks: u64,
     /// Chunks that can be read: index in the table, number of the place, and the place.
-    present: Vec<(usize, u32, Place)>,
+    present: Vec<(usize, u32, ChunkLife)>,
 }
 
 impl Traced {
     /// Schedules `nodes` like [`Schedule::new`].
-    pub fn new(nodes: &[Node], keep: &Keep, most: u64) -> Option<Self> {
+    pub fn new(nodes: &[Node], keep: &RetainedChunks, most: u64) -> Option<Self> {
         Building::new(nodes, most).traced(keep, 0, Vec::new())
     }
 
     /// Returns the schedule of `keep`, and the number of passes that it shares with this one.
     /// `keep` is the same as here for stages before `first`.
-    pub fn keeping(&self, nodes: &[Node], keep: &Keep, first: usize, most: u64) -> Option<(Schedule, usize)> {
+    pub fn keeping(&self, nodes: &[Node], keep: &RetainedChunks, first: usize, most: u64) -> Option<(Schedule, usize)> {
         let same = self.same_passes(nodes, first);
         Some((self.resumed(nodes, keep, same, most).run(keep, same)?, same))
     }
 
     /// Returns the same schedule as [`Self::keeping`], traced.
-    pub fn traced(&self, nodes: &[Node], keep: &Keep, first: usize, most: u64) -> Option<Self> {
+    pub fn traced(&self, nodes: &[Node], keep: &RetainedChunks, first: usize, most: u64) -> Option<Self> {
         let same = self.same_passes(nodes, first);
         self.resumed(nodes, keep, same, most).traced(keep, same, self.ends[..same].to_vec())
     }
@@ -242,7 +243,7 @@ impl Traced {
     }
 
     /// Resumes after the first `same` passes of this schedule, for a schedule of `keep`.
-    fn resumed<'a>(&self, nodes: &'a [Node], keep: &Keep, same: usize, most: u64) -> Building<'a> {
+    fn resumed<'a>(&self, nodes: &'a [Node], keep: &RetainedChunks, same: usize, most: u64) -> Building<'a> {
         let mut building = Building::new(nodes, most);
         if let Some(index) = same.checked_sub(1) {
             let (begun, end, passes) = (&mut building.schedule, &self.ends[index], &self.schedule.passes[..same]);
@@ -299,19 +300,19 @@ impl<'a> Building<'a> {
     }
 
     /// Schedules all passes but the first `done`. Returns `None` if that takes too many looks.
-    fn run(mut self, keep: &Keep, done: usize) -> Option<Schedule> {
+    fn run(mut self, keep: &RetainedChunks, done: usize) -> Option<Schedule> {
         self.passes(keep, done, |_| ());
         (!self.is_full()).then_some(self.schedule)
     }
 
     /// Schedules like [`Self::run`], with a snapshot at the end of each pass. `ends` are the
     /// snapshots of the first passes.
-    fn traced(mut self, keep: &Keep, done: usize, mut ends: Vec<Rc<PassEnd>>) -> Option<Traced> {
+    fn traced(mut self, keep: &RetainedChunks, done: usize, mut ends: Vec<Rc<PassEnd>>) -> Option<Traced> {
         self.passes(keep, done, |building| ends.push(Rc::new(building.end())));
         (!self.is_full()).then_some(Traced { schedule: self.schedule, ends })
     }
 
-    fn passes(&mut self, keep: &Keep, done: usize, mut at_end: impl FnMut(&Self)) {
+    fn passes(&mut self, keep: &RetainedChunks, done: usize, mut at_end: impl FnMut(&Self)) {
         let next = done.checked_sub(1).map_or(0, |last| self.schedule.passes[last].goal + 1);
         for goal in next..self.nodes.len() {
             let chunks = if is_whole(self.nodes, goal) { self.nodes[goal].partition.count() } else { keep.0[goal] };
@@ -337,7 +338,7 @@ impl<'a> Building<'a> {
     }
 
     /// Forgets the chunks that `tasks` computed and that `keep` does not keep.
-    fn forget(&mut self, tasks: Range<usize>, keep: &Keep) {
+    fn forget(&mut self, tasks: Range<usize>, keep: &RetainedChunks) {
         for task in &self.schedule.tasks[tasks] {
             if task.chunk >= keep.0[task.stage] {
                 self.present[self.firsts[task.stage] + task.chunk] = ABSENT;
@@ -395,12 +396,12 @@ impl<'a> Building<'a> {
                 taken
             }
             None => {
-                places.push(Place { bytes: rows * node.row_bytes, born: task, last: task, stage });
+                places.push(ChunkLife { bytes: rows * node.row_bytes, born: task, last: task, stage });
                 u32::try_from(places.len() - 1).unwrap_or(ABSENT)
             }
         };
         self.present[self.firsts[stage] + chunk] = place;
-        self.schedule.tasks.push(Task { stage, chunk });
+        self.schedule.tasks.push(ChunkTask { stage, chunk });
         self.schedule.macs = self.schedule.macs.saturating_add(rows * node.row_macs);
     }
 }

@@ -8,7 +8,7 @@
 //! evicting one costs nothing but its return. Activations are parked only where that is allowed.
 //! Chunks are the unit: smaller chunks need less room at once.
 //!
-//! Recomputing and sizes of chunks are decided elsewhere: see [`crate::plan::residence`] and
+//! Recomputing and sizes of chunks are decided elsewhere: see [`crate::plan::retention`] and
 //! [`crate::plan::partition`].
 
 use std::collections::{BTreeMap, BinaryHeap};
@@ -44,7 +44,7 @@ pub fn spill(plan: &mut Plan, steps: &[Step], buffers: &[BufferUse], room: Bytes
 }
 
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct ItemState {
     /// Aligned size.
     bytes: Bytes,
     /// Buffer that holds the item now.
@@ -71,7 +71,7 @@ struct Spilling<'a> {
     room: u64,
     may: May,
     resident: u64,
-    items: Vec<Place>,
+    items: Vec<ItemState>,
     uses: Uses,
     /// Keys of items that can be evicted, the best first. An item that was used or evicted since
     /// leaves an outdated key here: few uses are followed by an eviction, and removing each key at
@@ -86,12 +86,13 @@ impl<'a> Spilling<'a> {
     /// Begins to rewrite `steps` into `plan`.
     fn new(plan: &'a mut Plan, steps: &[Step], buffers: &'a [BufferUse], room: Bytes, may: May) -> Self {
         let uses = Uses::new(plan, steps, buffers.len(), may.weights);
-        let aligned = |bytes: Bytes| Place { bytes: bytes.align_up(super::memory::ALIGNMENT), ..Place::default() };
+        let aligned =
+            |bytes: Bytes| ItemState { bytes: bytes.align_up(super::memory::ALIGNMENT), ..ItemState::default() };
         let activations = buffers.iter().map(|buffer| aligned(buffer.bytes));
         let weights = plan.weights.iter().enumerate();
         let weights =
-            weights.map(|(index, weight)| Place { host: Some(HostSource::Weight(index)), ..aligned(weight.bytes) });
-        let mut items: Vec<Place> = activations.chain(weights).collect();
+            weights.map(|(index, weight)| ItemState { host: Some(HostSource::Weight(index)), ..aligned(weight.bytes) });
+        let mut items: Vec<ItemState> = activations.chain(weights).collect();
         for step in (0..steps.len()).rev() {
             for (item, _) in &uses.items[uses.range(step)] {
                 items[*item].next = Some(step);

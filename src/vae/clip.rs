@@ -16,7 +16,7 @@ use super::run::{Inputs, Ran};
 use super::tiled::{Mosaic, in_image, latents_of, shown, together};
 use super::{Encoded, Fallback, Images, Latents, Pixels, Vae};
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Input, RunReport, States};
+use crate::gpu::{ClipStates, Control, Input, RunReport};
 use crate::model::config::LatentSpace;
 use crate::plan::Plan;
 use crate::tensor::Size;
@@ -52,7 +52,7 @@ pub(crate) struct ClipState {
 struct TileState {
     plans: Arc<TilesOfSize>,
     /// The states; `None` while a part runs, and after a part that failed.
-    states: Option<States>,
+    states: Option<ClipStates>,
     parts: u64,
 }
 
@@ -101,7 +101,7 @@ impl Vae {
         let mut tiles = Vec::new();
         for size in sizes {
             let plans = Arc::clone(plans.of_size(size));
-            let states = States::new(&self.gpu, &plans.part(0).states).await?;
+            let states = ClipStates::new(&self.gpu, &plans.part(0).states).await?;
             tiles.push(TileState { plans, states: Some(states), parts: 0 });
         }
         Ok(ClipState { plans, request: *request, tiles, mosaic })

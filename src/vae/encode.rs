@@ -5,8 +5,8 @@ use super::request::Job;
 use super::run::Ran;
 use super::{Fallback, Images, Pixels, Vae};
 use crate::error::Result;
-use crate::gpu::{Control, RunReport, States};
-use crate::plan::{Plan, Planes};
+use crate::gpu::{ClipStates, Control, RunReport};
+use crate::plan::{Plan, PlaneExtents};
 use crate::tensor::HostTensor;
 
 /// An encoded image and the times of its encode.
@@ -41,7 +41,7 @@ impl Vae {
         let request = options.request(images.size());
         self.planner.check(&request)?;
         let inputs = |_: &Plan| Ok(input.clone());
-        let ran = self.run_whole(&Job::of_image(request), &inputs, &mut States::default(), control).await?;
+        let ran = self.run_whole(&Job::of_image(request), &inputs, &mut ClipStates::default(), control).await?;
         Ok(ran.into_encoded())
     }
 }
@@ -49,7 +49,7 @@ impl Vae {
 impl Ran {
     /// Returns the result of an encode.
     pub(super) fn into_encoded(self) -> Encoded {
-        let Planes { size, channels, .. } = self.result;
+        let PlaneExtents { size, channels, .. } = self.result;
         let shape = [channels, size.height, size.width].map(|extent| extent as usize).to_vec();
         let data = self.frames.into_iter().flat_map(Pixels::into_floats).collect();
         Encoded { moments: HostTensor { shape, data }, run: self.report, fallback: self.fallback }

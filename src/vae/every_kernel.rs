@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::gpu::Gpu;
-use crate::kernels::choice::{Choice, MatmulTile};
+use crate::kernels::choice::{KernelChoice, MatmulTile};
 use crate::kernels::{Variant, matmul, matmul_matrix};
 use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::blocks::Part;
@@ -46,7 +46,7 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     }
     let processors =
         [true, false].map(|quads| DeviceLimits { kind: DeviceKind::Cpu, quads, ..DeviceLimits::webgpu_default() });
-    for &tile in processors.iter().flat_map(Choice::tiles) {
+    for &tile in processors.iter().flat_map(KernelChoice::tiles) {
         variants.extend(variants_with((DeviceKind::Cpu, Vendor::Other, None), storage, Some(tile))?);
     }
     Ok(variants)
@@ -90,7 +90,7 @@ fn variants_with(
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
                 let limits =
                     DeviceLimits { kind, vendor, matrix_units, shader_f16: storage.needs_shader_f16(), ..limits };
-                let rules = Choice::for_device(&limits);
+                let rules = KernelChoice::for_device(&limits);
                 let choice = tile.map(|tile| rules.with_tile(tile));
                 let options = PlanOptions { chunk_limit: Bytes(chunk), choice, ..PlanOptions::new(storage, output) };
                 for graph in &graphs {

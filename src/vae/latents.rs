@@ -8,7 +8,7 @@ use crate::gpu::ForeignBuffer;
 use crate::gpu::Input;
 use crate::io::StoredLatents;
 use crate::model::config::{AutoencoderConfig, FAMILIES, LatentSpace};
-use crate::plan::Planes;
+use crate::plan::PlaneExtents;
 use crate::tensor::{HostTensor, MAX_PIXELS, Size};
 
 /// Latents of one or more images, `[n, c, h, w]`, planar f32.
@@ -175,7 +175,7 @@ impl Latents {
     /// latents `[c, h, w]`. A plan with two inputs first reads a smaller copy, made of single
     /// latents at regular distances. Averages would not do: they vary less, which a norm would
     /// measure.
-    pub(super) fn input(&self, index: u32, inputs: &[Planes]) -> Result<Input<'_>> {
+    pub(super) fn input(&self, index: u32, inputs: &[PlaneExtents]) -> Result<Input<'_>> {
         let measured = match inputs {
             [small, _] => Some(small.size),
             _ => None,

@@ -12,7 +12,7 @@ use crate::direction::Direction;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::io::{Checkpoint, LatentScale};
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::model::networks::{part_of_decoder, part_of_encoder};
@@ -27,7 +27,7 @@ pub struct Planner {
     /// The name of the model's file, and the knowledge about the scale of its latents.
     scale: (String, LatentScale),
     limits: DeviceLimits,
-    kernels: Choice,
+    kernels: KernelChoice,
     storage: Storage,
     options: LoadOptions,
     manifest: Arc<WeightManifest>,
@@ -65,7 +65,7 @@ impl Planner {
         Ok(Self {
             scale: (String::new(), LatentScale::Known { from: "the caller".to_owned() }),
             manifest: Arc::new(WeightManifest::new(&config, storage, options.directions, options.clips)?),
-            kernels: Choice::for_device(&limits),
+            kernels: KernelChoice::for_device(&limits),
             config,
             limits,
             storage,

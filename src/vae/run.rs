@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::request::Job;
 use super::{Pixels, Rows, Vae};
 use crate::error::{DeviceError, Error, Result};
-use crate::gpu::{Control, Input, Prepared, RunReport, States};
+use crate::gpu::{ClipStates, Control, Input, Prepared, RunReport};
 use crate::model::blocks::Part;
-use crate::plan::{Plan, Planes};
+use crate::plan::{Plan, PlaneExtents};
 use crate::tensor::Bytes;
 
 /// A smaller plan that was used because the first one failed. Its `Display` is a message for the
@@ -46,14 +46,14 @@ pub(super) struct Ready {
 pub(super) struct Ran {
     pub(super) frames: Vec<Pixels>,
     /// The extents of the result.
-    pub(super) result: Planes,
+    pub(super) result: PlaneExtents,
     pub(super) report: RunReport,
     pub(super) fallback: Option<Fallback>,
 }
 
 /// A function that takes rows of a result as a plan hands them out: the extents of the result, the
 /// first row and the row after the last, and the bytes.
-pub(super) type Deliver<'a> = dyn FnMut(Planes, (u32, u32), &[u8]) -> Result<()> + 'a;
+pub(super) type Deliver<'a> = dyn FnMut(PlaneExtents, (u32, u32), &[u8]) -> Result<()> + 'a;
 
 /// A function that returns the input that a plan reads.
 pub(super) type Inputs<'a, 'b> = dyn Fn(&Plan) -> Result<Input<'b>> + 'a;
@@ -63,7 +63,7 @@ impl Ready {
     async fn run(
         &mut self,
         input: &Input<'_>,
-        states: &mut States,
+        states: &mut ClipStates,
         control: &mut Control<'_>,
         deliver: &mut Deliver<'_>,
     ) -> Result<(RunReport, Option<Fallback>)> {
@@ -106,7 +106,7 @@ impl Vae {
         &mut self,
         job: &Job,
         inputs: &Inputs<'_, '_>,
-        states: &mut States,
+        states: &mut ClipStates,
         control: &mut Control<'_>,
         deliver: &mut Deliver<'_>,
     ) -> Result<(RunReport, Option<Fallback>)> {
@@ -119,7 +119,7 @@ impl Vae {
                 self.ready = None;
                 let smaller = self.fall_back(job, first_peak, held, error).await?;
                 let ready = self.ready.insert(smaller);
-                *states = States::new(&self.gpu, &ready.prepared.plan().states).await?;
+                *states = ClipStates::new(&self.gpu, &ready.prepared.plan().states).await?;
                 ready.run(&input, states, control, deliver).await
             }
             run => run,
@@ -136,11 +136,11 @@ impl Vae {
         &mut self,
         job: &Job,
         inputs: &Inputs<'_, '_>,
-        states: &mut States,
+        states: &mut ClipStates,
         control: &mut Control<'_>,
     ) -> Result<Ran> {
-        let (output, mut frames, mut extents) = (job.request.output, Vec::new(), Planes::NONE);
-        let mut place = |result: Planes, rows: (u32, u32), data: &[u8]| {
+        let (output, mut frames, mut extents) = (job.request.output, Vec::new(), PlaneExtents::NONE);
+        let mut place = |result: PlaneExtents, rows: (u32, u32), data: &[u8]| {
             extents = result;
             frames.resize_with(result.frames as usize, || Pixels::empty(result.size, output, result.channels));
             for (frame, data) in frames.iter_mut().zip(data.chunks_exact(data.len() / result.frames as usize)) {

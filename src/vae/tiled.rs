@@ -6,7 +6,7 @@ use web_time::Instant;
 use super::request::Request;
 use super::{DecodedRows, Latents, Pixels, Rows, Vae};
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Progress, RunReport, States};
+use crate::gpu::{ClipStates, Control, Progress, RunReport};
 use crate::model::config::AutoencoderConfig;
 use crate::plan::{Output, Plan};
 use crate::tensor::{HostTensor, Size};
@@ -117,7 +117,7 @@ impl Vae {
             let part = latents_of(&tile, latents, index)?;
             let job = plans.of_size(tile.size()).job(0);
             let inputs = |plan: &Plan| part.input(0, &plan.inputs);
-            let ran = self.run_whole(&job, &inputs, &mut States::default(), &mut tile_control).await;
+            let ran = self.run_whole(&job, &inputs, &mut ClipStates::default(), &mut tile_control).await;
             let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor))?;
             drop(show);
             runs.push(ran.report);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::planner::Planner;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, GpuBuffer, HostBytes, Preparing, Weight};
+use crate::gpu::{Gpu, GpuBuffer, HostBytes, LoadedWeight, Preparing};
 use crate::io::Checkpoint;
-use crate::kernels::weights::{Layout, pack};
-use crate::model::graph::Take;
+use crate::kernels::weights::{WeightLayout, pack};
+use crate::model::graph::WeightSlice;
 use crate::plan::{Plan, WeightKey, WeightUse};
 use crate::tensor::{Bytes, Storage};
 
@@ -68,7 +68,9 @@ impl VaeWeights {
     /// Makes the transform of `plan`'s input one of the weights. Replaces that of the previous
     /// plan, which must not be in use any more.
     async fn place_transform(&mut self, gpu: &Gpu, plan: &Plan) -> Result<()> {
-        let Some(weight) = plan.weights.iter().find(|weight| weight.take == Take::Transform) else { return Ok(()) };
+        let Some(weight) = plan.weights.iter().find(|weight| weight.take == WeightSlice::Transform) else {
+            return Ok(());
+        };
         if self.transform.as_ref().is_some_and(|(values, key)| *values == plan.transform && *key == weight.key()) {
             return Ok(());
         }
@@ -107,12 +109,12 @@ impl VaeWeights {
     }
 
     /// Returns the place of each weight of `plan`.
-    pub(super) fn of(&self, plan: &Plan) -> Vec<Weight<'_>> {
+    pub(super) fn of(&self, plan: &Plan) -> Vec<LoadedWeight<'_>> {
         let place = |weight: &WeightUse| {
             let key = weight.key();
             match (self.gpu.get(&key), &self.host) {
-                (None, Some(host)) => Weight::Host(Arc::clone(&host[&key])),
-                (found, _) => Weight::Gpu(found.unwrap_or_else(|| &self.gpu[&key])),
+                (None, Some(host)) => LoadedWeight::Host(Arc::clone(&host[&key])),
+                (found, _) => LoadedWeight::Gpu(found.unwrap_or_else(|| &self.gpu[&key])),
             }
         };
         plan.weights.iter().map(place).collect()
@@ -123,9 +125,9 @@ impl VaeWeights {
 /// without an error.
 fn check_half_range(weight: &WeightUse, values: &[f32]) -> Result<()> {
     const HALF_MAX: f32 = 65_504.0;
-    let is_half = weight.storage != Storage::F32 && matches!(weight.layout, Layout::Filter { .. });
+    let is_half = weight.storage != Storage::F32 && matches!(weight.layout, WeightLayout::Filter { .. });
     // If three taps are summed, none of them may exceed a third of the range.
-    let most = if matches!(weight.take, Take::SumOfTaps { .. }) { HALF_MAX / 3.0 } else { HALF_MAX };
+    let most = if matches!(weight.take, WeightSlice::SumOfTaps { .. }) { HALF_MAX / 3.0 } else { HALF_MAX };
     match values.iter().position(|value| is_half && value.abs() > most) {
         None => Ok(()),
         Some(index) => Err(Error::Tensor {

@@ -14,7 +14,7 @@ use super::vae::{Cancel, Listener, WebVae, object};
 use super::{Result, from_js, to_js};
 use crate::io::clips::{ClipAxes, ClipLatents};
 use crate::model::config::LatentSpace;
-use crate::plan::Planes;
+use crate::plan::PlaneExtents;
 use crate::tensor::{Bytes, HostTensor, Size};
 use crate::vae::{ClipState, Encoded, Latents, Pixels, Plans};
 
@@ -95,7 +95,7 @@ struct ClipFacts {
 
 /// Converts the facts of `plans` to an object. `frames` is the result of a decode, or the input of
 /// an encode.
-fn plan_js(plans: &Plans, frames: Planes) -> JsValue {
+fn plan_js(plans: &Plans, frames: PlaneExtents) -> JsValue {
     to_js(&ClipFacts {
         predicted_peak_bytes: plans.peak(),
         host_bytes: plans.host_bytes(),

@@ -10,7 +10,6 @@ use super::latents::latent_facts;
 use super::vae::WebVae;
 use super::{Result, from_js, to_js};
 use crate::error::Error;
-use crate::gpu::shares_memory;
 use crate::limits::{DeviceLimits, Vendor};
 use crate::model::config::{AutoencoderConfig, Family, LatentSpace};
 use crate::plan::{Plan, PlanFacts, RunFacts};
@@ -61,7 +60,7 @@ impl Supposed {
         let vendor = self.limits.get("vendor").and_then(Value::as_str).map(Vendor::from_name);
         let defaults = DeviceLimits {
             shader_f16: true,
-            unified_memory: vendor.is_some_and(shares_memory),
+            unified_memory: vendor.is_some_and(Vendor::shares_memory),
             vendor: vendor.unwrap_or_default(),
             ..DeviceLimits::webgpu_default()
         };

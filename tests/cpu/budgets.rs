@@ -67,8 +67,8 @@ fn every_budget_gives_the_same_picture() {
         let weights = formula::decoder(&config);
         let mut most_recomputed = 0;
         let points = u32::try_from(parts_of_twenty().len()).unwrap();
-        for (mode, parking, residence) in MODES {
-            let options = options(parking, residence);
+        for (mode, parking, retention) in MODES {
+            let options = options(parking, retention);
             let (limits, config, latents) = (DeviceLimits::webgpu_default(), config.clone(), latents.clone());
             let decode = Decode { config, latents, options, limits };
             let whole = decode.plan(None).unwrap();
@@ -121,10 +121,10 @@ proptest! {
     fn random_models_sizes_limits_and_budgets_give_the_same_picture(
         (config, [height, width], part, mode, storage, times) in cases()
     ) {
-        let (_, parking, residence) = MODES[mode];
+        let (_, parking, retention) = MODES[mode];
         let latents = formula::latents(&[config.latent_channels as usize, height, width]);
         let weights = formula::decoder(&config);
-        let options = PlanOptions { chunk_limit: Bytes(1 << 13), storage, ..options(parking, residence) };
+        let options = PlanOptions { chunk_limit: Bytes(1 << 13), storage, ..options(parking, retention) };
         let [rows, columns] = [height, width].map(|extent| u32::try_from(extent).unwrap());
         let graph = decoder(&config, Size { width: columns, height: rows }, LatentSpace::Model);
         let limits = tight_limits(&graph, &options, times);

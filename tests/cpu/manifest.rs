@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use wgvae::model::blocks::Part;
-use wgvae::model::graph::{Graph, Take};
+use wgvae::model::graph::{Graph, WeightSlice};
 use wgvae::model::networks::{part_of_decoder, part_of_encoder};
 use wgvae::plan::manifest::weights_of;
 use wgvae::plan::{Plan, PlanOptions, WeightKey};
@@ -39,5 +39,5 @@ fn a_plan_uses_the_weights_of_the_list_and_no_others() {
 /// Returns the weights of a plan that come from files.
 fn planned(graph: &Graph, storage: Storage) -> BTreeSet<WeightKey> {
     let plan = Plan::new(graph, &DeviceLimits::webgpu_default(), &PlanOptions::new(storage, Output::Raw)).unwrap();
-    plan.weights.iter().filter(|used| used.take != Take::Transform).map(|used| used.key()).collect()
+    plan.weights.iter().filter(|used| used.take != WeightSlice::Transform).map(|used| used.key()).collect()
 }

@@ -1,8 +1,8 @@
 //! Packing of weights, by written-out examples.
 
 use half::f16;
-use wgvae::kernels::weights::{Layout, pack};
-use wgvae::model::graph::{Conv2d, Ending, Graph, Shape, Take, Transform, Window};
+use wgvae::kernels::weights::{WeightLayout, pack};
+use wgvae::model::graph::{Conv2d, Ending, Graph, Shape, Transform, WeightSlice, Window};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{DeviceLimits, Output, Storage};
@@ -13,7 +13,7 @@ use crate::interpreter::interpret;
 
 /// Packs `values`, times 1. Returns f32.
 #[track_caller]
-fn packed(values: &[f32], layout: Layout, take: Take) -> Vec<f32> {
+fn packed(values: &[f32], layout: WeightLayout, take: WeightSlice) -> Vec<f32> {
     let bytes = pack(values, layout, take, Storage::F32, 1.0);
     assert_eq!(layout.bytes(Storage::F32).0, bytes.len() as u64);
     bytemuck::pod_collect_to_vec(&bytes)
@@ -21,8 +21,8 @@ fn packed(values: &[f32], layout: Layout, take: Take) -> Vec<f32> {
 
 #[test]
 fn a_linear_layer_is_transposed_and_padded() {
-    let layout = Layout::Filter { times: 1, filter: 1, c_in: 3, c_out: 2 };
-    let found = packed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], layout, Take::All);
+    let layout = WeightLayout::Filter { times: 1, filter: 1, c_in: 3, c_out: 2 };
+    let found = packed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], layout, WeightSlice::All);
     #[rustfmt::skip]
     assert_eq!(found, [
         1.0, 4.0, 0.0, 0.0,
@@ -44,9 +44,9 @@ fn taps_in_time_are_the_outermost_axis() {
         7.0, 8.0, 9.0,
         10.0, 11.0, 12.0,
     ];
-    let layout = Layout::Filter { times: 3, filter: 1, c_in: 2, c_out: 2 };
+    let layout = WeightLayout::Filter { times: 3, filter: 1, c_in: 2, c_out: 2 };
     #[rustfmt::skip]
-    assert_eq!(packed(&values, layout, Take::All), [
+    assert_eq!(packed(&values, layout, WeightSlice::All), [
         1.0, 7.0, 0.0, 0.0,
         4.0, 10.0, 0.0, 0.0,
         0.0, 0.0, 0.0, 0.0,
@@ -70,19 +70,22 @@ fn a_filter_of_three_frames_is_taken_whole_or_in_part() {
     let values: Vec<f32> = (1_u8..=27).map(f32::from).collect();
     // One input and one output channel: every sixteenth number is not padding.
     let found = |times, take| -> Vec<f32> {
-        let layout = Layout::Filter { times, filter: 3, c_in: 1, c_out: 1 };
+        let layout = WeightLayout::Filter { times, filter: 3, c_in: 1, c_out: 1 };
         let packed = packed(&values, layout, take);
         assert!(packed.iter().enumerate().all(|(index, value)| index % 16 == 0 || *value == 0.0));
         packed.into_iter().step_by(16).collect()
     };
-    assert_eq!(found(3, Take::All), values);
-    assert_eq!(found(1, Take::Tap { taps: 3, index: 2 }), [19.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 26.0, 27.0]);
-    assert_eq!(found(1, Take::SumOfTaps { taps: 3 }), [30.0, 33.0, 36.0, 39.0, 42.0, 45.0, 48.0, 51.0, 54.0]);
+    assert_eq!(found(3, WeightSlice::All), values);
+    assert_eq!(
+        found(1, WeightSlice::Tap { taps: 3, index: 2 }),
+        [19.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 26.0, 27.0]
+    );
+    assert_eq!(found(1, WeightSlice::SumOfTaps { taps: 3 }), [30.0, 33.0, 36.0, 39.0, 42.0, 45.0, 48.0, 51.0, 54.0]);
 }
 
 /// Take like `SeedVR`'s `upscale_conv`: two frames of four pixels of two channels, which the file
 /// stores by pixel, frame and channel.
-const FRAMES: Take = Take::Frames { frames: 2, parts: 4, block: 2 };
+const FRAMES: WeightSlice = WeightSlice::Frames { frames: 2, parts: 4, block: 2 };
 const IN_ORDER: [f32; 16] = [
     0.0, 1.0, 4.0, 5.0, 8.0, 9.0, 12.0, 13.0, // The first frame.
     2.0, 3.0, 6.0, 7.0, 10.0, 11.0, 14.0, 15.0,
@@ -91,8 +94,8 @@ const IN_ORDER: [f32; 16] = [
 #[test]
 fn frames_come_before_parts() {
     let rows: Vec<f32> = (0_u8..16).map(f32::from).collect();
-    assert_eq!(packed(&rows, Layout::Vector { channels: 16 }, FRAMES), IN_ORDER);
-    let found = packed(&rows, Layout::Filter { times: 1, filter: 1, c_in: 1, c_out: 16 }, FRAMES);
+    assert_eq!(packed(&rows, WeightLayout::Vector { channels: 16 }, FRAMES), IN_ORDER);
+    let found = packed(&rows, WeightLayout::Filter { times: 1, filter: 1, c_in: 1, c_out: 16 }, FRAMES);
     assert_eq!(found[..16], IN_ORDER);
     assert_eq!(found[16..], [0.0; 48]);
 }
@@ -101,17 +104,17 @@ fn frames_come_before_parts() {
 fn frames_of_a_filter_with_taps_in_time() {
     // Output channel 1 of two frames of two parts is row 2 of the file, with two taps in time.
     let values = [1.0, 10.0, 2.0, 20.0, 3.0, 30.0, 4.0, 40.0];
-    let layout = Layout::Filter { times: 2, filter: 1, c_in: 1, c_out: 4 };
-    let found = packed(&values, layout, Take::Frames { frames: 2, parts: 2, block: 1 });
+    let layout = WeightLayout::Filter { times: 2, filter: 1, c_in: 1, c_out: 4 };
+    let found = packed(&values, layout, WeightSlice::Frames { frames: 2, parts: 2, block: 1 });
     assert_eq!(found[..4], [1.0, 3.0, 2.0, 4.0]);
     assert_eq!(found[16..20], [10.0, 30.0, 20.0, 40.0]);
 }
 
 #[test]
 fn halves_and_factors() {
-    let layout = Layout::Filter { times: 2, filter: 1, c_in: 1, c_out: 1 };
+    let layout = WeightLayout::Filter { times: 2, filter: 1, c_in: 1, c_out: 1 };
     for storage in [Storage::F16, Storage::PackedF16] {
-        let bytes = pack(&[1.0, 0.1], layout, Take::All, storage, 0.5);
+        let bytes = pack(&[1.0, 0.1], layout, WeightSlice::All, storage, 0.5);
         assert_eq!(layout.bytes(storage).0, bytes.len() as u64);
         let halves: Vec<f16> = bytemuck::pod_collect_to_vec(&bytes);
         assert_eq!([halves[0], halves[16]], [f16::from_f32(0.5), f16::from_f32(0.05)]);

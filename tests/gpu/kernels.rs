@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use half::f16;
 use pollster::block_on;
-use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
-use wgvae::kernels::choice::Choice;
+use wgvae::gpu::{GpuBuffer, Input, LoadedWeight, Prepared};
+use wgvae::kernels::choice::KernelChoice;
 use wgvae::kernels::source::specialize;
-use wgvae::kernels::weights::Layout;
+use wgvae::kernels::weights::WeightLayout;
 use wgvae::kernels::{Access, Variant, interface};
-use wgvae::model::graph::Take;
+use wgvae::model::graph::WeightSlice;
 use wgvae::plan::{
-    Action, BufferId, BufferUse, HostSource, InputRows, Planes, Resource, SlotId, Step, UNUSED_BYTES, WeightId,
+    Action, BufferId, BufferUse, HostSource, InputRows, PlaneExtents, Resource, SlotId, Step, UNUSED_BYTES, WeightId,
     WeightUse,
 };
 use wgvae::{Bytes, Control, Gpu, GpuOptions, Memory, Output, Plan, Size, Storage};
@@ -96,7 +96,7 @@ async fn launch(gpu: &Gpu, problem: &Problem, read: usize) -> Vec<u8> {
     }
     let before = &problem.bindings[read].as_ref().unwrap().bytes;
     let plan = plan_of_one(gpu, problem, bindings, buffers.len(), before.len() as u64);
-    let weights = buffers.iter().map(Weight::Gpu).collect();
+    let weights = buffers.iter().map(LoadedWeight::Gpu).collect();
     let mut prepared = Prepared::new(gpu, Arc::new(plan), weights).await.unwrap();
     let before: Vec<f32> = bytemuck::pod_collect_to_vec(before);
     let mut result = Vec::new();
@@ -115,8 +115,8 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
     let size = Size { width: u32::try_from(bytes / 4).unwrap(), height: 1 };
     let weight = WeightUse {
         name: String::new(),
-        take: Take::All,
-        layout: Layout::Vector { channels: 1 },
+        take: WeightSlice::All,
+        layout: WeightLayout::Vector { channels: 1 },
         storage: Storage::F32,
         factor: 1.0,
         bytes: Bytes(0),
@@ -130,8 +130,8 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         bindings: bindings.into_iter().collect(),
     };
     Plan {
-        inputs: vec![Planes { size, channels: 1, frames: 1 }],
-        result: Planes { size, channels: 1, frames: 1 },
+        inputs: vec![PlaneExtents { size, channels: 1, frames: 1 }],
+        result: PlaneExtents { size, channels: 1, frames: 1 },
         storage: Storage::F32,
         output: Output::Rgba8,
         stages: vec![problem.name.clone()],
@@ -155,7 +155,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         states: Vec::new(),
         parked: Vec::new(),
         transform: Vec::new(),
-        choice: Choice::for_device(gpu.limits()),
+        choice: KernelChoice::for_device(gpu.limits()),
         kind: gpu.limits().kind,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pollster::block_on;
-use wgvae::gpu::{HostBytes, Prepared, Weight};
+use wgvae::gpu::{HostBytes, LoadedWeight, Prepared};
 use wgvae::{
     Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output,
     Parking, Pixels, Plans, Precision, Tiling, Vae,
@@ -147,7 +147,7 @@ fn a_host_without_memory_is_an_error() {
     let mut plan = vae.planner().plan(&RAW.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
     plan.parked.push(Bytes(u64::MAX / 4));
     let weight = Arc::new(HostBytes::copy_of(&[0; 4]).unwrap());
-    let weights = plan.weights.iter().map(|_| Weight::Host(Arc::clone(&weight))).collect();
+    let weights = plan.weights.iter().map(|_| LoadedWeight::Host(Arc::clone(&weight))).collect();
     let error = block_on(Prepared::new(&gpu, Arc::new(plan), weights)).unwrap_err();
     assert!(matches!(error, Error::HostMemory { .. }), "{error}");
     assert_eq!(gpu.ledger().current(), Bytes(0));

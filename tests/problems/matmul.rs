@@ -2,7 +2,7 @@
 //! both products of attention.
 
 use wgvae::Storage;
-use wgvae::kernels::choice::{Choice, MatmulTile};
+use wgvae::kernels::choice::{KernelChoice, MatmulTile};
 use wgvae::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use wgvae::{DeviceKind, DeviceLimits};
 
@@ -15,7 +15,7 @@ const SHAPES: [(u32, u32, u32, u32); 6] =
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     let tiles = [DeviceKind::Cpu, DeviceKind::Gpu].map(|kind| {
-        let choice = Choice::for_device(&DeviceLimits { kind, ..DeviceLimits::webgpu_default() });
+        let choice = KernelChoice::for_device(&DeviceLimits { kind, ..DeviceLimits::webgpu_default() });
         [choice.matmul_tile, choice.winograd_tile]
     });
     let mut tiles: Vec<MatmulTile> = tiles.into_iter().flatten().collect();

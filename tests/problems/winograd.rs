@@ -3,7 +3,8 @@
 use wgvae::Storage;
 use wgvae::kernels::choice::Transforms;
 use wgvae::kernels::winograd::{
-    Epilogue, InParams, OutParams, Prologue, Storages, WeightsParams, input, output, weights, weights_columns,
+    InParams, OutParams, Storages, WeightsParams, WinogradEpilogue, WinogradPrologue, input, output, weights,
+    weights_columns,
 };
 use wgvae::model::graph::{Activation, Doubling};
 
@@ -26,14 +27,14 @@ pub(super) fn problems() -> Vec<Problem> {
             {
                 for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                     if doubling.is_none() || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
-                        let prologue = Prologue { normalize, activation, doubling };
+                        let prologue = WinogradPrologue { normalize, activation, doubling };
                         problems.push(input_problem(kernel, shape, (1, 0), prologue));
                     }
                 }
             }
             for (accumulate, moments) in [(false, false), (false, true), (true, false), (true, true)] {
                 for relu in [false, true] {
-                    problems.push(output_problem(kernel, shape, 1, Epilogue { accumulate, relu, moments }));
+                    problems.push(output_problem(kernel, shape, 1, WinogradEpilogue { accumulate, relu, moments }));
                 }
             }
         }
@@ -76,13 +77,13 @@ fn problems_of_frames(kernel: (Transforms, Storages)) -> Vec<Problem> {
         for (normalize, activation) in [(false, None), (true, Some(Activation::Silu))] {
             for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                 if doubling.is_none() || shape.0 % 2 == 0 {
-                    let prologue = Prologue { normalize, activation, doubling };
+                    let prologue = WinogradPrologue { normalize, activation, doubling };
                     problems.push(input_problem(kernel, shape, (frames, past), prologue));
                 }
             }
         }
         for accumulate in [false, true] {
-            let epilogue = Epilogue { accumulate, relu: false, moments: true };
+            let epilogue = WinogradEpilogue { accumulate, relu: false, moments: true };
             problems.push(output_problem(kernel, shape, frames, epilogue));
         }
     }
@@ -94,7 +95,7 @@ fn input_problem(
     (transforms, storages): (Transforms, Storages),
     (width, height, frame4): (u32, u32, u32),
     (frames, past): (u32, u32),
-    prologue: Prologue,
+    prologue: WinogradPrologue,
 ) -> Problem {
     let channels4 = frames * frame4;
     let (v_channels4, v_channel0) = ((past + frames) * frame4, past * frame4);
@@ -136,7 +137,7 @@ fn output_problem(
     (transforms, storages): (Transforms, Storages),
     (width, height, bias4): (u32, u32, u32),
     frames: u32,
-    epilogue: Epilogue,
+    epilogue: WinogradEpilogue,
 ) -> Problem {
     let channels4 = frames * bias4;
     let (tiles_x, run) = (width.div_ceil(4), 3);

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use wgvae::model::graph::{
-    Activation, Border, Conv2d, Doubling, Ending, Graph, Node, Op, Past, Shape, Take, Transform, Weight,
+    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Shape, Transform, Weight,
+    WeightSlice,
 };
 use wgvae::{HostTensor, Packing};
 
@@ -62,7 +63,14 @@ fn tensors(graph: &Graph, weights: &Weights, input: &[f32], states: &mut States)
     tensors
 }
 
-fn run(node: &Node, shape: Shape, inputs: &[&Tensor], weights: &Weights, input: &[f32], states: &mut States) -> Tensor {
+fn run(
+    node: &GraphNode,
+    shape: Shape,
+    inputs: &[&Tensor],
+    weights: &Weights,
+    input: &[f32],
+    states: &mut States,
+) -> Tensor {
     let weight = |part: &str| values(&weights[&format!("{}.{part}", node.name)]);
     match (&node.op, inputs) {
         (Op::Input(transform), []) => read(transform, shape, input),
@@ -184,8 +192,8 @@ fn over_frames(
     let past: Vec<Tensor> = match conv.time {
         None => Vec::new(),
         Some(time) => match time.past {
-            Past::Copies => (0..time.before()).map(|_| x.frame(0)).collect(),
-            Past::Kept => (0..size(time.before()))
+            PastFrames::Copies => (0..time.before()).map(|_| x.frame(0)).collect(),
+            PastFrames::Kept => (0..size(time.before()))
                 .map(|frame| {
                     states.get(name).map_or(Tensor::zeros(x.size(), 1, x.channels), |state| state.frame(frame))
                 })
@@ -272,17 +280,17 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
     let stored = || &weights.get(&weight.name).unwrap_or_else(|| panic!("no tensor {}", weight.name)).data;
     let stored = || stored().iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
     let taken = match weight.take {
-        Take::All => stored(),
-        Take::Tap { taps, index } => in_time(weight, weights, taps, |frames| frames[size(index)]),
-        Take::SumOfTaps { taps } => in_time(weight, weights, taps, |frames| frames.iter().sum()),
-        Take::Rows { start, block, step, of } => {
+        WeightSlice::All => stored(),
+        WeightSlice::Tap { taps, index } => in_time(weight, weights, taps, |frames| frames[size(index)]),
+        WeightSlice::SumOfTaps { taps } => in_time(weight, weights, taps, |frames| frames.iter().sum()),
+        WeightSlice::Rows { start, block, step, of } => {
             let stored = stored();
             let row = stored.len() / size(of);
             let rows = (0..size(of))
                 .filter(|index| index.checked_sub(size(start)).is_some_and(|index| index % size(step) < size(block)));
             rows.flat_map(|index| stored[index * row..][..row].to_vec()).collect()
         }
-        Take::Frames { frames, parts, block } => {
+        WeightSlice::Frames { frames, parts, block } => {
             let [frames, parts, block] = [frames, parts, block].map(size);
             let stored = stored();
             let row = stored.len() / (frames * parts * block);
@@ -291,8 +299,8 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
             });
             rows.flat_map(|index| stored[index * row..][..row].to_vec()).collect()
         }
-        Take::Zeros => vec![0.0; count],
-        Take::Transform => panic!("the transform of the input is no weight of a convolution"),
+        WeightSlice::Zeros => vec![0.0; count],
+        WeightSlice::Transform => panic!("the transform of the input is no weight of a convolution"),
     };
     assert_eq!(taken.len(), count, "values taken of {}", weight.name);
     taken

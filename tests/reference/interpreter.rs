@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use wgvae::kernels::weights::pack;
 use wgvae::kernels::{Access, interface};
-use wgvae::model::graph::Take;
+use wgvae::model::graph::WeightSlice;
 use wgvae::plan::{Action, BufferId, HostSource, InputRows, ParkedId, Plan, Resource, StatePart};
 use wgvae::{Bytes, HostTensor, Output};
 
@@ -60,11 +60,13 @@ pub(crate) fn interpret_part(
     assert_eq!(plan.inputs.len(), inputs.len(), "inputs of the plan");
     let packed = plan.weights.iter().map(|used| {
         let values = match used.take {
-            Take::Transform => &plan.transform,
-            Take::Zeros => &Vec::new(),
-            Take::All | Take::Frames { .. } | Take::Tap { .. } | Take::SumOfTaps { .. } | Take::Rows { .. } => {
-                &weights[&used.name].data
-            }
+            WeightSlice::Transform => &plan.transform,
+            WeightSlice::Zeros => &Vec::new(),
+            WeightSlice::All
+            | WeightSlice::Frames { .. }
+            | WeightSlice::Tap { .. }
+            | WeightSlice::SumOfTaps { .. }
+            | WeightSlice::Rows { .. } => &weights[&used.name].data,
         };
         pack(values, used.layout, used.take, used.storage, used.factor)
     });

@@ -109,15 +109,57 @@ pub(crate) struct Halves {
     pub(crate) decoder: bool,
 }
 
+/// Facts about a network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NetworkFacts {
+    /// Name for people.
+    pub(crate) name: &'static str,
+    /// Number of resolutions of its tensors.
+    pub(crate) levels: usize,
+    /// True if the encoder keeps an odd last row or column when it halves the size, instead of
+    /// dropping it.
+    pub(crate) rounds_up: bool,
+    /// True if the encoder's output has twice the channels of the latents: mean, then log variance.
+    pub(crate) has_moments: bool,
+    /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.
+    pub(crate) clamps: bool,
+    /// Number of size changes that also change time. `None` for a network without time.
+    pub(crate) time_changes: Option<usize>,
+}
+
 impl Network {
+    /// Returns the facts about this network that need no graph.
+    pub(crate) fn facts(&self) -> NetworkFacts {
+        let image = |name, levels| NetworkFacts {
+            name,
+            levels,
+            rounds_up: false,
+            has_moments: true,
+            clamps: false,
+            time_changes: None,
+        };
+        match self {
+            Self::Kl(kl) => image("AutoencoderKL", kl.block_out_channels.len()),
+            Self::Tiny(tiny) => NetworkFacts {
+                rounds_up: true,
+                has_moments: false,
+                ..image("AutoencoderTiny", tiny.num_decoder_blocks.len())
+            },
+            Self::Wan(wan) => NetworkFacts {
+                clamps: true,
+                time_changes: Some((1..wan.dim_mult.len()).filter(|level| wan.changes_time(level - 1)).count()),
+                ..image("AutoencoderKLWan", wan.dim_mult.len())
+            },
+            Self::SeedVr(seedvr) => NetworkFacts {
+                time_changes: Some(seedvr.temporal_scale_num as usize),
+                ..image("SeedVR", seedvr.block_out_channels.len())
+            },
+        }
+    }
+
     /// Returns the name for people.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Kl(_) => "AutoencoderKL",
-            Self::Tiny(_) => "AutoencoderTiny",
-            Self::Wan(_) => "AutoencoderKLWan",
-            Self::SeedVr(_) => "SeedVR",
-        }
+        self.facts().name
     }
 
     /// Returns the parameters of an `AutoencoderKL`, if it is one.
@@ -134,22 +176,6 @@ impl Network {
             Self::Kl(kl) => Some(kl),
             _ => None,
         }
-    }
-
-    /// Returns the number of resolutions of its tensors.
-    pub(crate) fn levels(&self) -> usize {
-        match self {
-            Self::Kl(kl) => kl.block_out_channels.len(),
-            Self::Tiny(tiny) => tiny.num_decoder_blocks.len(),
-            Self::Wan(wan) => wan.dim_mult.len(),
-            Self::SeedVr(seedvr) => seedvr.block_out_channels.len(),
-        }
-    }
-
-    /// True if the encoder keeps an odd last row or column when it halves the size, instead of
-    /// dropping it.
-    pub(crate) fn rounds_up(&self) -> bool {
-        matches!(self, Self::Tiny(_))
     }
 
     /// Returns the network that files with only `halves` of it can show. The missing half is

@@ -6,7 +6,7 @@
 //! bit of the result; the number of keys does.
 
 use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
-use crate::kernels::choice::{Choice, SHARED_TILE};
+use crate::kernels::choice::{KernelChoice, SHARED_TILE};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::{Shape, TensorId};
@@ -28,14 +28,14 @@ const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
 
 /// Some pixels of a chunk of queries, keys or values.
 #[derive(Debug, Clone, Copy)]
-struct Pixels {
+struct PixelRange {
     chunk: BufferId,
     first: u32,
     count: u32,
 }
 
 /// The inputs that decide the size of a block.
-type Facts<'a> = (&'a DeviceLimits, &'a Choice, &'a PlanOptions);
+type BlockInputs<'a> = (&'a DeviceLimits, &'a KernelChoice, &'a PlanOptions);
 
 /// Returns the most queries of a block of `keys` keys.
 ///
@@ -43,7 +43,7 @@ type Facts<'a> = (&'a DeviceLimits, &'a Choice, &'a PlanOptions);
 /// channels make 128 workgroups: one for each core of a large GPU. So scores and probabilities may
 /// take as much as the intermediates of a band of a convolution. A budget makes chunks small, and
 /// then they may take no more than a chunk. CPU drivers have few cores and take the fewest queries.
-fn most_queries((limits, choice, options): Facts<'_>, keys: u32) -> u32 {
+fn most_queries((limits, choice, options): BlockInputs<'_>, keys: u32) -> u32 {
     if limits.kind == DeviceKind::Cpu {
         return *QUERIES.start();
     }
@@ -54,7 +54,7 @@ fn most_queries((limits, choice, options): Facts<'_>, keys: u32) -> u32 {
 
 /// Returns the queries and keys of one block, at most those of the largest chunk. Blocks of queries
 /// have about the same size.
-fn block_size(shape: Shape, facts: Facts<'_>, (queries, keys): (&Partition, &Partition)) -> (u32, u32) {
+fn block_size(shape: Shape, facts: BlockInputs<'_>, (queries, keys): (&Partition, &Partition)) -> (u32, u32) {
     let chunk = |partition: &Partition| partition.rows * shape.width;
     let wanted = (shape.width * shape.height / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
     let keys = chunk(keys).min(wanted);
@@ -80,7 +80,7 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], outp
 }
 
 /// Returns the bytes of the scratch memory of one block, as [`Lowering::block`] makes it.
-fn block_bytes(shape: Shape, facts: Facts<'_>, partitions: (&Partition, &Partition)) -> u64 {
+fn block_bytes(shape: Shape, facts: BlockInputs<'_>, partitions: (&Partition, &Partition)) -> u64 {
     let (queries, keys) = block_size(shape, facts, partitions);
     let row = u64::from(keys.div_ceil(4));
     u64::from(queries) * (row * 16 + row * facts.2.storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
@@ -97,7 +97,7 @@ impl Lowering<'_> {
         let chunk_pixels = query.partition.chunk(chunk).count() * shape.width;
         for first in (0..chunk_pixels).step_by(block.queries as usize) {
             let queries = block.queries.min(chunk_pixels - first);
-            let pixels = Pixels { chunk: query.chunk(chunk), first, count: queries };
+            let pixels = PixelRange { chunk: query.chunk(chunk), first, count: queries };
             self.attend(shape, &block, pixels, &key, &value);
             let params = FinishParams { queries, channels4: shape.channels4(), y_offset: first * shape.channels4() };
             let bindings = [block.accumulated, block.state, target].map(Resource::Buffer);
@@ -122,13 +122,13 @@ impl Lowering<'_> {
     }
 
     /// Accumulates all keys for one block of queries.
-    fn attend(&mut self, shape: Shape, block: &Block, queries: Pixels, key: &Stored, value: &Stored) {
+    fn attend(&mut self, shape: Shape, block: &Block, queries: PixelRange, key: &Stored, value: &Stored) {
         let mut first_block = true;
         for chunk in 0..key.partition.count() {
             let chunk_pixels = key.partition.chunk(chunk).count() * shape.width;
             for first in (0..chunk_pixels).step_by((block.row * 4) as usize) {
                 let keys = (block.row * 4).min(chunk_pixels - first);
-                let key = Pixels { chunk: key.chunk(chunk), first, count: keys };
+                let key = PixelRange { chunk: key.chunk(chunk), first, count: keys };
                 self.scores(shape, block, queries, key, chunk_pixels.div_ceil(4));
                 #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
                 let scale = 1.0 / (shape.channels as f32).sqrt();
@@ -136,7 +136,7 @@ impl Lowering<'_> {
                 let bindings =
                     [block.scores, block.probabilities, block.state, block.row_factors].map(Resource::Buffer);
                 self.launch(softmax(self.options.storage, queries.count, params), &bindings);
-                self.weigh(shape, block, queries.count, Pixels { chunk: value.chunk(chunk), first, count: keys });
+                self.weigh(shape, block, queries.count, PixelRange { chunk: value.chunk(chunk), first, count: keys });
                 first_block = false;
             }
         }
@@ -144,7 +144,7 @@ impl Lowering<'_> {
 
     /// Launches `scores = queries keys^T`. `key_row` is the number of vec4 in a row of the
     /// transposed keys.
-    fn scores(&mut self, shape: Shape, block: &Block, queries: Pixels, keys: Pixels, key_row: u32) {
+    fn scores(&mut self, shape: Shape, block: &Block, queries: PixelRange, keys: PixelRange, key_row: u32) {
         let tile = self.choice.matmul_tile;
         let launch = Matmul {
             input: self.options.storage,
@@ -153,22 +153,11 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m: queries.count,
-                m_stored: queries.count,
-                n4: keys.count.div_ceil(4),
-                k4: shape.channels4(),
                 a_offset: queries.first * shape.channels4(),
-                a_row: shape.channels4(),
-                a_column: 1,
-                a_batch: 0,
                 b_offset: keys.first / 4,
                 b_row: key_row,
-                b_block: tile.block_columns4(),
-                b_batch: 0,
-                c_offset: 0,
                 c_row: block.row,
-                c_batch: 0,
-                scale: 1.0,
+                ..MatmulParams::rows(tile, queries.count, keys.count.div_ceil(4), shape.channels4())
             },
         }
         .launch();
@@ -177,7 +166,7 @@ impl Lowering<'_> {
     }
 
     /// Launches `accumulated = row_factors * accumulated + probabilities values`.
-    fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, values: Pixels) {
+    fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, values: PixelRange) {
         let tile = self.choice.matmul_tile;
         let launch = Matmul {
             input: self.options.storage,
@@ -186,22 +175,9 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m: queries,
-                m_stored: queries,
-                n4: shape.channels4(),
-                k4: values.count.div_ceil(4),
-                a_offset: 0,
                 a_row: block.row,
-                a_column: 1,
-                a_batch: 0,
                 b_offset: values.first * shape.channels4(),
-                b_row: shape.channels4(),
-                b_block: tile.block_columns4(),
-                b_batch: 0,
-                c_offset: 0,
-                c_row: shape.channels4(),
-                c_batch: 0,
-                scale: 1.0,
+                ..MatmulParams::rows(tile, queries, shape.channels4(), values.count.div_ceil(4))
             },
         }
         .launch();

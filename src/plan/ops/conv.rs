@@ -1,7 +1,7 @@
-//! Convolutions and linear layers, each by its way.
+//! Convolutions and linear layers, each by its algorithm.
 
 use crate::error::Result;
-use crate::kernels::choice::Way;
+use crate::kernels::choice::ConvAlgorithm;
 use crate::model::graph::TensorId;
 use crate::plan::fused::{Conv, Residual};
 use crate::plan::node::{Node, Scratch};
@@ -17,7 +17,7 @@ use super::{direct, moments, past, product, unfold, winograd};
 /// [`crate::Error::TooLarge`] if four rows of its output exceed a binding.
 pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     let (input, output) = sizing.fused.shapes_of(conv);
-    let way = sizing.choice.way_of(conv, input, output);
+    let algorithm = sizing.choice.algorithm_of(conv, input, output);
     let partition = match replaced(conv) {
         Some(residual) => sizing.partition(residual).clone(),
         None => sizing.cut(conv.output, Some(conv.input), 0)?,
@@ -34,10 +34,10 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     // Products of vec4: 16 multiply-adds each.
     let products = taps * u64::from(output.channels4());
     let kept = past::kept_bytes(sizing, conv);
-    let scratch = Scratch { kept, ..scratch(sizing, conv, way, &partition) };
+    let scratch = Scratch { kept, ..scratch(sizing, conv, algorithm, &partition) };
     let node = sizing.storing(conv.output, partition, reads);
-    let moments = match way {
-        Way::Winograd if node.barrier => moments::bytes(winograd::runs(sizing, conv), output),
+    let moments = match algorithm {
+        ConvAlgorithm::Winograd if node.barrier => moments::bytes(winograd::runs(sizing, conv), output),
         _ => node.moments,
     };
     Ok(Node {
@@ -59,23 +59,23 @@ fn replaced(conv: &Conv) -> Option<TensorId> {
     }
 }
 
-fn scratch(sizing: &Sizing<'_>, conv: &Conv, way: Way, output: &Partition) -> Scratch {
-    match way {
-        Way::Winograd => winograd::scratch(sizing, conv, output),
-        Way::Direct => direct::scratch(sizing, conv, output),
-        Way::Unfold => unfold::scratch(sizing, conv, output),
-        Way::Product => product::scratch(sizing, conv, output),
+fn scratch(sizing: &Sizing<'_>, conv: &Conv, algorithm: ConvAlgorithm, output: &Partition) -> Scratch {
+    match algorithm {
+        ConvAlgorithm::Winograd => winograd::scratch(sizing, conv, output),
+        ConvAlgorithm::Direct => direct::scratch(sizing, conv, output),
+        ConvAlgorithm::Unfold => unfold::scratch(sizing, conv, output),
+        ConvAlgorithm::Product => product::scratch(sizing, conv, output),
     }
 }
 
 impl Lowering<'_> {
     pub(super) fn conv(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input, output) = self.fused.shapes_of(conv);
-        match self.choice.way_of(conv, input, output) {
-            Way::Winograd => self.winograd(conv, chunk, measure),
-            Way::Direct => self.direct(conv, chunk, measure),
-            Way::Unfold => self.unfold(conv, chunk, measure),
-            Way::Product => self.product(conv, chunk, measure),
+        match self.choice.algorithm_of(conv, input, output) {
+            ConvAlgorithm::Winograd => self.winograd(conv, chunk, measure),
+            ConvAlgorithm::Direct => self.direct(conv, chunk, measure),
+            ConvAlgorithm::Unfold => self.unfold(conv, chunk, measure),
+            ConvAlgorithm::Product => self.product(conv, chunk, measure),
         }
     }
 }

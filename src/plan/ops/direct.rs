@@ -1,11 +1,11 @@
 //! 3x3 convolutions in one launch for each band. A norm is applied to the band's rows and their
 //! halo first.
 
-use crate::kernels::choice::{Choice, Way};
+use crate::kernels::choice::{ConvAlgorithm, KernelChoice};
 use crate::kernels::conv2d_direct::{Conv2dDirect, Conv2dDirectParams};
 use crate::plan::fused::Conv;
 use crate::plan::node::Scratch;
-use crate::plan::partition::{Partition, Rows, reach};
+use crate::plan::partition::{Partition, RowRange, reach};
 use crate::plan::{BufferId, Resource};
 
 use super::filter::input_rows;
@@ -14,14 +14,14 @@ use super::seen;
 use super::sizing::Sizing;
 
 /// Returns the rows of a band that reads rows of `row_bytes` bytes.
-fn band_rows(choice: &Choice, row_bytes: u64) -> u32 {
+fn band_rows(choice: &KernelChoice, row_bytes: u64) -> u32 {
     u32::try_from(choice.winograd_scratch_bytes * 2 / row_bytes).unwrap_or(u32::MAX)
 }
 
 /// Returns the scratch memory of a direct convolution.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
     let most = band_rows(&sizing.choice, seen::row_bytes(sizing.fused, conv, sizing.options));
-    input_rows(sizing, conv, Way::Direct, output, |chunk| chunk.bands(most))
+    input_rows(sizing, conv, ConvAlgorithm::Direct, output, |chunk| chunk.bands(most))
 }
 
 impl Lowering<'_> {
@@ -44,7 +44,7 @@ impl Lowering<'_> {
     fn direct_band(
         &mut self,
         conv: &Conv,
-        rows: Rows,
+        rows: RowRange,
         (source, x_row0): (BufferId, u32),
         (weight, bias): (Resource, Resource),
         (target, y_row0): (BufferId, u32),

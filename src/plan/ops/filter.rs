@@ -1,11 +1,11 @@
-//! Code that all ways of computing a 3x3 convolution share.
+//! Code that all algorithms of a 3x3 convolution share.
 
-use crate::kernels::choice::Way;
-use crate::kernels::weights::Layout;
+use crate::kernels::choice::ConvAlgorithm;
+use crate::kernels::weights::WeightLayout;
 use crate::plan::Resource;
 use crate::plan::fused::Conv;
 use crate::plan::node::Scratch;
-use crate::plan::partition::{Partition, Rows, reach};
+use crate::plan::partition::{Partition, RowRange, reach};
 
 use super::lowering::Lowering;
 use super::seen;
@@ -14,12 +14,12 @@ use super::sizing::Sizing;
 /// Returns the scratch memory for the input rows of one band of the output: rows gathered from
 /// several chunks, and rows that are normalised before they are read. `bands` cuts the rows of a
 /// chunk into bands.
-pub(super) fn input_rows<B: Iterator<Item = Rows>>(
+pub(super) fn input_rows<B: Iterator<Item = RowRange>>(
     sizing: &Sizing<'_>,
     conv: &Conv,
-    way: Way,
+    algorithm: ConvAlgorithm,
     output: &Partition,
-    bands: impl Fn(Rows) -> B,
+    bands: impl Fn(RowRange) -> B,
 ) -> Scratch {
     let (input, row_bytes) = (sizing.partition(conv.input), sizing.row_bytes(conv.input));
     let past_bytes = conv.past.map_or(0, |past| sizing.row_bytes(past));
@@ -32,8 +32,11 @@ pub(super) fn input_rows<B: Iterator<Item = Rows>>(
             straddling = straddling.max(rows.count());
         }
     }
-    let normed =
-        if seen::is_made(way, conv) { u64::from(all) * seen::row_bytes(sizing.fused, conv, sizing.options) } else { 0 };
+    let normed = if seen::is_made(algorithm, conv) {
+        u64::from(all) * seen::row_bytes(sizing.fused, conv, sizing.options)
+    } else {
+        0
+    };
     let straddling = u64::from(straddling);
     Scratch { gathered: straddling * row_bytes, gathered_past: straddling * past_bytes, normed, ..Scratch::default() }
 }
@@ -43,8 +46,8 @@ impl Lowering<'_> {
     pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
         let (input, output) = self.fused.shapes_of(conv);
         let (times, c_in, c_out) = (conv.taps(), input.channels, output.channels);
-        let weight = self.weight(&conv.weight, Layout::Filter { times, filter: 3, c_in, c_out }, 1.0);
-        let bias = self.weight(&conv.bias, Layout::Vector { channels: c_out }, conv.bias_scale);
+        let weight = self.weight(&conv.weight, WeightLayout::Filter { times, filter: 3, c_in, c_out }, 1.0);
+        let bias = self.weight(&conv.bias, WeightLayout::Vector { channels: c_out }, conv.bias_scale);
         (weight, bias)
     }
 }

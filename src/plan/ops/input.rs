@@ -2,11 +2,11 @@
 
 use crate::error::Result;
 use crate::kernels::edges::{PlanesInParams, planes_in};
-use crate::kernels::weights::Layout;
-use crate::model::graph::{Shape, Take, TensorId, Transform, Weight};
+use crate::kernels::weights::WeightLayout;
+use crate::model::graph::{Shape, TensorId, Transform, Weight, WeightSlice};
 use crate::plan::fused::Stage;
 use crate::plan::node::{Node, Scratch};
-use crate::plan::{Action, HostSource, InputRows, Planes, Resource};
+use crate::plan::{Action, HostSource, InputRows, PlaneExtents, Resource};
 use crate::tensor::Size;
 
 use super::lowering::Lowering;
@@ -40,10 +40,10 @@ impl Lowering<'_> {
         let held = packing.held(patch);
         let (channel_step, place_step) = packing.steps(shape.channels, patch);
         let channels = u32::try_from(transform.factor.len()).unwrap_or(u32::MAX);
-        let weight = Weight { name: "input.factor_offset".to_owned(), take: Take::Transform };
-        let factors = self.weight(&weight, Layout::Vector { channels: channels * 2 }, 1.0);
+        let weight = Weight { name: "input.factor_offset".to_owned(), take: WeightSlice::Transform };
+        let factors = self.weight(&weight, WeightLayout::Vector { channels: channels * 2 }, 1.0);
         self.plan.transform = [transform.factor.as_slice(), &transform.offset].concat();
-        let input = self.input_index(Planes {
+        let input = self.input_index(PlaneExtents {
             size: Size { width: shape.width / held, height: shape.height / held },
             channels: shape.channels * held * held,
             frames: shape.frames,
@@ -70,7 +70,7 @@ impl Lowering<'_> {
 
     /// Returns the index of the plan's input that the current stage reads. Inputs are in the order
     /// of their stages.
-    fn input_index(&mut self, planes: Planes) -> usize {
+    fn input_index(&mut self, planes: PlaneExtents) -> usize {
         let before = self.fused.stages[..self.stage].iter();
         let index = before.filter(|stage| matches!(stage, Stage::Input { .. })).count();
         if self.plan.inputs.len() == index {
@@ -84,7 +84,7 @@ impl Lowering<'_> {
 mod tests {
     use crate::limits::DeviceLimits;
     use crate::model::graph::{Ending, Graph, Shape, Transform};
-    use crate::plan::schedule::{Keep, Schedule};
+    use crate::plan::schedule::{RetainedChunks, Schedule};
     use crate::plan::{Action, Output, PlanOptions, fuse, lower, nodes};
     use crate::tensor::{Bytes, Storage};
 
@@ -102,7 +102,7 @@ mod tests {
         let options = PlanOptions { chunk_limit: Bytes(1 << 11), ..PlanOptions::new(Storage::F32, Output::Raw) };
         let fused = fuse::fuse(&graph, 1.0);
         let nodes = nodes::nodes(&fused, &limits, &options).expect("it fits");
-        let schedule = Schedule::new(&nodes, &Keep(vec![0; nodes.len()]), u64::MAX).expect("without bounds");
+        let schedule = Schedule::new(&nodes, &RetainedChunks(vec![0; nodes.len()]), u64::MAX).expect("without bounds");
         let plan = lower::lower(&fused, &nodes, &schedule, &limits, &options).expect("few steps");
         let fetched = plan.steps.iter().filter(|step| matches!(step.action, Action::Fetch { .. })).count();
         assert!(fetched > nodes[0].partition.count(), "fetched {fetched} times");

@@ -5,22 +5,22 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::kernels::choice::Choice;
-use crate::kernels::weights::Layout;
+use crate::kernels::choice::KernelChoice;
+use crate::kernels::weights::WeightLayout;
 use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
 use crate::model::graph::{TensorId, Weight};
 use crate::ordered::Ordered as _;
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
-use crate::plan::partition::{Partition, Rows};
+use crate::plan::partition::{Partition, RowRange};
 use crate::plan::{
     Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, StateId, Step, WeightId, WeightKey, WeightUse,
     bounds,
 };
 use crate::tensor::{Bytes, Storage};
 
-use super::pass::{Pass, Shared};
+use super::pass::{PassScratch, Shared};
 
 /// The output of a stage: the buffers of its chunks, and how they lie in memory.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub(in crate::plan) struct Lowering<'a> {
     pub(super) nodes: &'a [Node],
     pub(super) limits: &'a DeviceLimits,
     pub(super) options: &'a PlanOptions,
-    pub(super) choice: Choice,
+    pub(super) choice: KernelChoice,
     /// Output of each stage.
     stored: Vec<Stored>,
     /// Stage that produces each tensor.
@@ -67,7 +67,7 @@ pub(in crate::plan) struct Lowering<'a> {
     params: FxHashMap<u64, usize>,
     /// Stage whose launches are being appended.
     pub(super) stage: usize,
-    pub(super) pass: Pass,
+    pub(super) pass: PassScratch,
     pub(super) plan: Plan,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
             recent: [usize::MAX; 4],
             params: FxHashMap::default(),
             stage: 0,
-            pass: Pass::default(),
+            pass: PassScratch::default(),
             plan,
         }
     }
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
     /// Forgets the scratch memory of the pass before. The scratch memory of the new pass has the
     /// sizes that `stages` need.
     pub(in crate::plan) fn begin_pass(&mut self, stages: &[usize]) {
-        self.pass = Pass::new(self.nodes, stages, self.options);
+        self.pass = PassScratch::new(self.nodes, stages, self.options);
     }
 
     /// Makes `index` the current stage, and returns it.
@@ -143,7 +143,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the rows of chunk `index` of the current stage's output.
-    pub(super) fn rows(&self, index: usize) -> Rows {
+    pub(super) fn rows(&self, index: usize) -> RowRange {
         self.output_of_stage().partition.chunk(index)
     }
 
@@ -171,13 +171,13 @@ impl<'a> Lowering<'a> {
 
     /// Returns a buffer that holds the rows `rows` of `tensor`, and the first row in that buffer.
     /// If several chunks hold the rows, they are copied into the scratch buffer `gathered`.
-    pub(super) fn source(&mut self, tensor: TensorId, rows: Rows, gathered: Shared) -> (BufferId, u32) {
+    pub(super) fn source(&mut self, tensor: TensorId, rows: RowRange, gathered: Shared) -> (BufferId, u32) {
         let stored = self.tensor(tensor);
         let holding = stored.partition.holding(rows);
         if holding.len() == 1 {
             return (stored.chunk(holding.start), stored.partition.chunk(holding.start).start);
         }
-        let pieces: Vec<(BufferId, Rows)> =
+        let pieces: Vec<(BufferId, RowRange)> =
             holding.map(|index| (stored.chunk(index), stored.partition.chunk(index))).collect();
         let row_bytes = self.fused.row_bytes(tensor, self.options.storage);
         let target = self.shared(gathered);
@@ -216,7 +216,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the weight with this layout and factor, and adds it to the plan if it is new.
-    pub(super) fn weight(&mut self, weight: &Weight, layout: Layout, factor: f32) -> Resource {
+    pub(super) fn weight(&mut self, weight: &Weight, layout: WeightLayout, factor: f32) -> Resource {
         let used = WeightUse::new(weight, layout, factor, self.options.storage);
         let next = WeightId(self.plan.weights.len());
         let id = *self.weights.entry(used.key()).or_insert(next);

@@ -29,7 +29,7 @@ pub(super) use self::sizing::Sizing;
 use crate::error::Result;
 use crate::plan::fused::Stage;
 use crate::plan::node::Node;
-use crate::plan::schedule::Task;
+use crate::plan::schedule::ChunkTask;
 
 /// Returns the node of `stage`: its chunks, reads and memory.
 ///
@@ -48,7 +48,7 @@ pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
 impl Lowering<'_> {
     /// Appends the launches that compute one chunk of one stage. If `measure`, they also take the
     /// moments for the norm that reads the stage's output.
-    pub(super) fn task(&mut self, task: Task, measure: bool) {
+    pub(super) fn task(&mut self, task: ChunkTask, measure: bool) {
         match self.begin_stage(task.stage) {
             Stage::Input { transform, output } => self.input(transform, *output, task.chunk),
             Stage::Past { by, output, .. } => self.past(by, *output, task.chunk),

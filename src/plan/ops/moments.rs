@@ -2,7 +2,7 @@
 //! chunk does. When all moments are there, they become the norm.
 
 use crate::kernels::group_norm::{FinishParams, MOMENTS_VEC4_BYTES, NORM_VEC4_BYTES, StatsParams, finish, stats};
-use crate::kernels::weights::Layout;
+use crate::kernels::weights::WeightLayout;
 use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::partition::{Partition, ROW_STEP};
 use crate::plan::{BufferId, Resource};
@@ -79,7 +79,7 @@ impl Lowering<'_> {
         self.begin_stage(goal);
         let norm = &self.fused.norms[id];
         let shape = self.fused.shape(tensor);
-        let layout = Layout::Vector { channels: shape.channels };
+        let layout = WeightLayout::Vector { channels: shape.channels };
         let weight = self.weight(&Weight::all(format!("{}.weight", norm.name)), layout, 1.0);
         let bias = self.weight(&Weight::all(format!("{}.bias", norm.name)), layout, 1.0);
         let table = self.scratch("norm", u64::from(shape.pixel4()) * NORM_VEC4_BYTES);

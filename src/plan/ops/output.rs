@@ -4,7 +4,7 @@
 use crate::kernels::edges::{ImageCheckParams, ImageOutParams, PlanesOutParams, image_check, image_out, planes_out};
 use crate::model::graph::{Ending, TensorId};
 use crate::plan::node::{Node, Scratch};
-use crate::plan::{Action, CHECK_BYTES, ChannelOrder, Output, Planes, Resource};
+use crate::plan::{Action, CHECK_BYTES, ChannelOrder, Output, PlaneExtents, Resource};
 use crate::tensor::Size;
 
 use super::lowering::Lowering;
@@ -38,7 +38,7 @@ impl Lowering<'_> {
     pub(super) fn output(&mut self, input: TensorId, ending: Ending, chunk: usize) {
         let shape = self.fused.shape(input);
         let (size, frames) = (Size { width: shape.width, height: shape.height }, shape.frames);
-        self.plan.result = Planes { size, channels: shape.channels, frames };
+        self.plan.result = PlaneExtents { size, channels: shape.channels, frames };
         let source = self.tensor(input).chunk(chunk);
         let own = self.rows(chunk);
         let pixels = own.count() * shape.width;

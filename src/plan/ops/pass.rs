@@ -74,7 +74,7 @@ pub(super) struct Block {
 
 /// The scratch memory of a pass that was made so far.
 #[derive(Debug, Default)]
-pub(super) struct Pass {
+pub(super) struct PassScratch {
     sizes: Scratch,
     pub(super) shared: [Option<BufferId>; Shared::COUNT],
     /// True if each stage has filters of its own. Otherwise the stages use one memory in turn.
@@ -88,7 +88,7 @@ pub(super) struct Pass {
     pub(super) moments: Option<(BufferId, u64)>,
 }
 
-impl Pass {
+impl PassScratch {
     /// Begins a pass over `stages`.
     pub(super) fn new(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> Self {
         let (sizes, own_filters) = pass_scratch(nodes, stages, options);

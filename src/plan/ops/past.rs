@@ -7,7 +7,7 @@
 use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::model::graph::{Shape, TensorId};
-use crate::plan::fused::{Conv, Keep, Normalize, Stage};
+use crate::plan::fused::{Conv, KeptFrames, Normalize, Stage};
 use crate::plan::node::Node;
 use crate::plan::{Action, BufferId, Resource, StateId, StatePart, StateUse};
 use crate::tensor::Bytes;
@@ -34,7 +34,7 @@ pub(super) fn kept_bytes(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
 /// A copy of some frames, of a chunk or of a norm's factors and summands: `count` frames of `from`,
 /// from frame `first` on. They become the frames of the target from frame `to` on.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct PastPiece {
     from: BufferId,
     /// Number of frames in `from`.
     frames: u32,
@@ -45,16 +45,16 @@ struct Piece {
 
 /// Returns the pieces that make the last `kept` frames of `own`, with frames of `past` in front. If
 /// there is no past, copies of the first frame of `own` are in front.
-fn last(kept: u32, own: (BufferId, u32), past: Option<(BufferId, u32)>) -> Vec<Piece> {
+fn last(kept: u32, own: (BufferId, u32), past: Option<(BufferId, u32)>) -> Vec<PastPiece> {
     let count = own.1.min(kept);
     let missing = kept - count;
     let mut pieces = match past {
         Some((from, frames)) if missing > 0 => {
-            vec![Piece { from, frames, first: frames - missing, count: missing, to: 0 }]
+            vec![PastPiece { from, frames, first: frames - missing, count: missing, to: 0 }]
         }
-        _ => (0..missing).map(|to| Piece { from: own.0, frames: own.1, first: 0, count: 1, to }).collect(),
+        _ => (0..missing).map(|to| PastPiece { from: own.0, frames: own.1, first: 0, count: 1, to }).collect(),
     };
-    pieces.push(Piece { from: own.0, frames: own.1, first: own.1 - count, count, to: missing });
+    pieces.push(PastPiece { from: own.0, frames: own.1, first: own.1 - count, count, to: missing });
     pieces
 }
 
@@ -78,7 +78,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn keep_chunk(&mut self, conv: &Conv, keep: &Keep, chunk: usize) {
+    fn keep_chunk(&mut self, conv: &Conv, keep: &KeptFrames, chunk: usize) {
         let shape = self.fused.shape(conv.input);
         let stored = self.tensor(conv.input);
         let (own, rows, storage) = (stored.chunk(chunk), stored.partition.chunk(chunk), stored.storage);

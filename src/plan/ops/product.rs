@@ -1,12 +1,12 @@
 //! 1x1 convolutions and linear layers: one product for each band.
 
-use crate::kernels::choice::Way;
+use crate::kernels::choice::ConvAlgorithm;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
-use crate::kernels::weights::Layout;
+use crate::kernels::weights::WeightLayout;
 use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::fused::{Conv, Residual, Role};
 use crate::plan::node::Scratch;
-use crate::plan::partition::{Partition, ROW_STEP, Rows};
+use crate::plan::partition::{Partition, ROW_STEP, RowRange};
 use crate::plan::{PlanOptions, Resource};
 
 use super::lowering::Lowering;
@@ -47,7 +47,7 @@ fn band_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
 
 /// Returns the scratch memory of a product: normalised rows. A band lies in one chunk of its input.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
-    if !seen::is_made(Way::Product, conv) {
+    if !seen::is_made(ConvAlgorithm::Product, conv) {
         return Scratch::default();
     }
     let most = band_rows(sizing.fused.shape(conv.input), sizing.fused.shape(conv.output), sizing.options);
@@ -64,7 +64,7 @@ impl Lowering<'_> {
             Some(Residual::InPlace(_)) => Epilogue::BiasAccumulate,
             None if keys => Epilogue::BiasTransposed,
             None => Epilogue::Bias,
-            Some(Residual::Shortcut { .. }) => unreachable!("`ways` allows no product with a shortcut"),
+            Some(Residual::Shortcut { .. }) => unreachable!("`algorithm` allows no product with a shortcut"),
         };
         let product = Product {
             weight: &conv.weight,
@@ -108,7 +108,7 @@ impl Lowering<'_> {
     fn product_of_rows(
         &mut self,
         product: &Product<'_>,
-        (rows, chunk): (Rows, usize),
+        (rows, chunk): (RowRange, usize),
         (source, a_offset): (Resource, u32),
     ) {
         let shape = self.fused.shape(product.input);
@@ -132,22 +132,12 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m,
                 m_stored: if output.padded { m.next_multiple_of(4) } else { m },
-                n4,
-                k4,
                 a_offset,
-                a_row: k4,
-                a_column: 1,
-                a_batch: 0,
-                b_offset: 0,
-                b_row: n4,
-                b_block: tile.block_columns4(),
-                b_batch: 0,
                 c_offset,
                 c_row,
-                c_batch: 0,
                 scale: product.scale,
+                ..MatmulParams::rows(tile, m, n4, k4)
             },
         }
         .launch();
@@ -159,14 +149,14 @@ impl Lowering<'_> {
     fn product_weights(&mut self, product: &Product<'_>, times: u32) -> (Resource, Resource) {
         let c_in = self.fused.shape(product.input).channels;
         let c_out = self.fused.shape(product.output).channels * product.phases;
-        let weight = self.weight(product.weight, Layout::Filter { times, filter: 1, c_in, c_out }, 1.0);
-        let bias = self.weight(product.bias, Layout::Vector { channels: c_out }, product.bias_scale);
+        let weight = self.weight(product.weight, WeightLayout::Filter { times, filter: 1, c_in, c_out }, 1.0);
+        let bias = self.weight(product.bias, WeightLayout::Vector { channels: c_out }, product.bias_scale);
         (weight, bias)
     }
 
     /// Launches a product over time for `rows`: one product for each position of the filter over
     /// the frames. The frames that the filter reads at one position lie next to each other.
-    fn product_over_frames(&mut self, conv: &Conv, product: &Product<'_>, rows: Rows, chunk: usize) {
+    fn product_over_frames(&mut self, conv: &Conv, product: &Product<'_>, rows: RowRange, chunk: usize) {
         let (source, _) = self.seen(conv, rows);
         let (weight, bias) = self.product_weights(product, conv.taps());
         let (input, shape) = self.fused.shapes_of(conv);
@@ -184,22 +174,12 @@ impl Lowering<'_> {
                 tile,
                 batch: 1,
                 params: MatmulParams {
-                    m,
-                    m_stored: m,
-                    n4,
-                    k4: conv.taps() * frame4,
                     a_offset: frame * conv.step() * frame4,
                     a_row: seen::frames(self.fused, conv) * frame4,
-                    a_column: 1,
-                    a_batch: 0,
-                    b_offset: 0,
-                    b_row: n4,
-                    b_block: tile.block_columns4(),
-                    b_batch: 0,
                     c_offset: first_pixel * shape.pixel4() + frame * n4,
                     c_row: shape.pixel4(),
-                    c_batch: 0,
                     scale: product.scale,
+                    ..MatmulParams::rows(tile, m, n4, conv.taps() * frame4)
                 },
             }
             .launch();

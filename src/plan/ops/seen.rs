@@ -1,23 +1,23 @@
 //! Input of a convolution that must be made before the kernel reads it: rows after a norm, or rows
 //! of several frames with the past in front.
 
-use crate::kernels::choice::Way;
+use crate::kernels::choice::ConvAlgorithm;
 use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::{ApplyParams, apply};
 use crate::kernels::pixel_norm::{self, PixelNormParams};
-use crate::kernels::weights::Layout;
+use crate::kernels::weights::WeightLayout;
 use crate::model::graph::Weight;
+use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, PixelNormId};
-use crate::plan::partition::Rows;
-use crate::plan::ways::normalises_before;
+use crate::plan::partition::RowRange;
 use crate::plan::{BufferId, PlanOptions, Resource};
 
 use super::lowering::Lowering;
 use super::pass::Shared;
 
 /// True if the input of `conv` must be made first.
-pub(super) fn is_made(way: Way, conv: &Conv) -> bool {
-    normalises_before(way, conv) || (conv.time.is_some() && way != Way::Winograd)
+pub(super) fn is_made(algorithm: ConvAlgorithm, conv: &Conv) -> bool {
+    normalises_before(algorithm, conv) || (conv.time.is_some() && algorithm != ConvAlgorithm::Winograd)
 }
 
 /// Returns the bytes of one row of that input, of all frames.
@@ -33,7 +33,7 @@ pub(super) fn frames(fused: &Fused, conv: &Conv) -> u32 {
 
 /// Rows of some frames in a buffer.
 #[derive(Debug, Clone, Copy)]
-struct Source {
+struct FrameRows {
     buffer: BufferId,
     /// First element of the rows.
     offset: u32,
@@ -45,7 +45,7 @@ struct Source {
 
 /// The target of frames that are made.
 #[derive(Debug, Clone, Copy)]
-struct Target {
+struct FrameTarget {
     buffer: BufferId,
     /// First element of the first pixel.
     offset: u32,
@@ -56,7 +56,7 @@ struct Target {
 impl Lowering<'_> {
     /// Returns a buffer that holds the rows `rows` of the input of `conv`, as `conv` reads them,
     /// and the first row in that buffer.
-    pub(super) fn seen(&mut self, conv: &Conv, rows: Rows) -> (BufferId, u32) {
+    pub(super) fn seen(&mut self, conv: &Conv, rows: RowRange) -> (BufferId, u32) {
         let (buffer, row0) = self.source(conv.input, rows, Shared::Gathered);
         if conv.time.is_none() && conv.prologue.norm.is_none() {
             return (buffer, row0);
@@ -70,17 +70,17 @@ impl Lowering<'_> {
         let target = self.shared(Shared::Normed);
         let pixel4 = frames(self.fused, conv) * frame4;
         let pixels = rows.count() * shape.width;
-        let to = |frame: u32| Target { buffer: target, offset: frame * frame4, pixel4 };
+        let to = |frame: u32| FrameTarget { buffer: target, offset: frame * frame4, pixel4 };
         let offset = (rows.start - row0) * shape.width * shape.pixel4();
         let table = group.map(|norm: NormId| self.norms[&norm]);
-        let own = Source { buffer, offset, frames: shape.frames, pixels, table };
+        let own = FrameRows { buffer, offset, frames: shape.frames, pixels, table };
         match conv.past {
             Some(past) => {
                 let (buffer, row0) = self.source(past, rows, Shared::GatheredPast);
                 let shape = self.fused.shape(past);
                 let offset = (rows.start - row0) * shape.width * shape.pixel4();
                 let table = group.map(|norm: NormId| self.past_norms[&norm]);
-                self.bring(conv, Source { buffer, offset, frames: shape.frames, pixels, table }, to(0));
+                self.bring(conv, FrameRows { buffer, offset, frames: shape.frames, pixels, table }, to(0));
             }
             // Copies of the first frame. The input has only this frame.
             None => (0..conv.before()).for_each(|frame| self.bring(conv, own, to(frame))),
@@ -90,7 +90,7 @@ impl Lowering<'_> {
     }
 
     /// Normalises and activates `source` as `conv` reads it, or copies it if there is no norm.
-    fn bring(&mut self, conv: &Conv, source: Source, target: Target) {
+    fn bring(&mut self, conv: &Conv, source: FrameRows, target: FrameTarget) {
         let (storage, channels4) = (self.tensor(conv.input).storage, self.fused.shape(conv.input).channels4());
         let pixel4 = source.frames * channels4;
         let (from, to) = (Resource::Buffer(source.buffer), Resource::Buffer(target.buffer));
@@ -122,7 +122,7 @@ impl Lowering<'_> {
     }
 
     /// Launches the norm of each pixel of `source`.
-    fn pixel_norm(&mut self, conv: &Conv, norm: PixelNormId, source: Source, target: Target) {
+    fn pixel_norm(&mut self, conv: &Conv, norm: PixelNormId, source: FrameRows, target: FrameTarget) {
         let shape = self.fused.shape(conv.input);
         let norm = &self.fused.pixel_norms[norm];
         let gamma = Weight::all(format!("{}.gamma", norm.name));
@@ -138,7 +138,7 @@ impl Lowering<'_> {
             root,
             least: norm.least,
         };
-        let gamma = self.weight(&gamma, Layout::Vector { channels: shape.channels }, 1.0);
+        let gamma = self.weight(&gamma, WeightLayout::Vector { channels: shape.channels }, 1.0);
         let launch = pixel_norm::apply(self.tensor(conv.input).storage, conv.prologue.activation, params);
         self.launch(launch, &[Resource::Buffer(source.buffer), gamma, Resource::Buffer(target.buffer)]);
     }

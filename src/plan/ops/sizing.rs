@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::kernels::WORKGROUP;
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::model::graph::{TensorId, Window};
 use crate::plan::PlanOptions;
 use crate::plan::fused::{Fused, Role, Stage};
-use crate::plan::node::{Node, Read, Scratch};
+use crate::plan::node::{Node, Scratch, StageRead};
 use crate::plan::partition::{self, Partition};
 use crate::tensor::Bytes;
 
@@ -33,7 +33,7 @@ pub(in crate::plan) struct Sizing<'a> {
     pub(super) fused: &'a Fused,
     pub(super) limits: &'a DeviceLimits,
     pub(super) options: &'a PlanOptions,
-    pub(super) choice: Choice,
+    pub(super) choice: KernelChoice,
     /// Nodes of the stages so far.
     nodes: Vec<Node>,
     /// Stage that produces each tensor.
@@ -79,7 +79,7 @@ impl<'a> Sizing<'a> {
     }
 
     /// Returns the chunks of `tensor` that a stage reads whose output is cut like `reader`.
-    pub(super) fn read(&self, reader: &Partition, tensor: TensorId, reach: Reach) -> Read {
+    pub(super) fn read(&self, reader: &Partition, tensor: TensorId, reach: Reach) -> StageRead {
         let source = self.partition(tensor);
         let span = |chunk: usize| match reach {
             Reach::Same => source.holding(reader.chunk(chunk)),
@@ -88,12 +88,12 @@ impl<'a> Sizing<'a> {
             }
             Reach::All => 0..source.count(),
         };
-        Read { stage: self.producer(tensor), spans: (0..reader.count()).map(span).collect() }
+        StageRead { stage: self.producer(tensor), spans: (0..reader.count()).map(span).collect() }
     }
 
     /// Returns a node that stores `output` and has no work or scratch memory yet. If a norm reads
     /// `output`, the node counts moments that are taken in launches of their own.
-    pub(super) fn storing(&self, output: TensorId, partition: Partition, reads: Vec<Read>) -> Node {
+    pub(super) fn storing(&self, output: TensorId, partition: Partition, reads: Vec<StageRead>) -> Node {
         let shape = self.fused.shape(output);
         let measured = self.fused.norm_of(output).is_some();
         let moments = if measured { moments::bytes(moments::runs(shape, &partition), shape) } else { 0 };

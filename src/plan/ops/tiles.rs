@@ -1,12 +1,12 @@
 //! The division of a Winograd convolution into bands of tiles.
 
 use crate::kernels::WORKGROUP;
-use crate::kernels::choice::{Choice, Products};
+use crate::kernels::choice::{KernelChoice, Products};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::kernels::winograd::{PAIRS_OUT, POINTS, TILE};
 use crate::limits::DeviceLimits;
 use crate::model::graph::Shape;
-use crate::plan::partition::{Partition, Rows};
+use crate::plan::partition::{Partition, RowRange};
 use crate::tensor::Storage;
 
 /// Most runs of moments that a tensor should have, unless it has more rows of tiles.
@@ -64,7 +64,7 @@ pub(super) struct Channels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileBand {
     /// Rows of the output.
-    pub(super) rows: Rows,
+    pub(super) rows: RowRange,
     /// First tile column.
     pub(super) tile_x0: u32,
     /// Number of tiles in a row.
@@ -96,7 +96,7 @@ impl TileGrid {
         channels: Channels,
         output: Shape,
         transformed: Storage,
-        choice: &Choice,
+        choice: &KernelChoice,
         limits: &DeviceLimits,
     ) -> Self {
         // Parts of clips have up to four frames. So the transformed or multiplied data is at most
@@ -145,13 +145,13 @@ impl TileGrid {
 
     /// Returns the rows of the bands of `rows`, which start at a multiple of the tile. All bands
     /// have about the same size, because a small last band would leave a GPU idle.
-    pub(super) fn row_bands(&self, rows: Rows) -> impl Iterator<Item = Rows> + use<> {
+    pub(super) fn row_bands(&self, rows: RowRange) -> impl Iterator<Item = RowRange> + use<> {
         let count = rows.count().div_ceil(self.band_rows).max(1);
         rows.bands(rows.count().div_ceil(count).next_multiple_of(TILE))
     }
 
     /// Returns the bands of `rows`, which start at a multiple of the tile.
-    pub(super) fn bands(&self, rows: Rows) -> Vec<TileBand> {
+    pub(super) fn bands(&self, rows: RowRange) -> Vec<TileBand> {
         let mut result = Vec::new();
         for band in self.row_bands(rows) {
             let tile_rows = band.count().div_ceil(TILE);
@@ -187,7 +187,7 @@ impl TileGrid {
     pub(super) fn most_tiles(&self, output: &Partition) -> u32 {
         // All chunks but the last are equal, and the first band of each is the largest.
         let chunks = [0, output.count() - 1].map(|index| output.chunk(index));
-        let rows = chunks.into_iter().filter_map(|chunk| self.row_bands(chunk).next()).map(Rows::count).max();
+        let rows = chunks.into_iter().filter_map(|chunk| self.row_bands(chunk).next()).map(RowRange::count).max();
         self.room(self.band_columns * rows.unwrap_or(0).div_ceil(TILE))
     }
 

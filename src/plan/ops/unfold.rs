@@ -1,7 +1,7 @@
 //! 3x3 convolutions that move by more than one pixel. `unfold` writes what each output pixel sees,
 //! and a product multiplies it with the filter.
 
-use crate::kernels::choice::Way;
+use crate::kernels::choice::ConvAlgorithm;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::unfold::{TAPS, UnfoldParams, unfold};
 use crate::plan::Resource;
@@ -23,7 +23,7 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     let unfolding =
         Unfolding::new(frames * input.channels4(), shape, sizing.options.storage, &sizing.choice, sizing.limits);
     let seen = unfolding.most_pixels(output.rows) * unfolding.pixel_bytes;
-    Scratch { v: seen, ..input_rows(sizing, conv, Way::Unfold, output, |chunk| unfolding.bands(chunk)) }
+    Scratch { v: seen, ..input_rows(sizing, conv, ConvAlgorithm::Unfold, output, |chunk| unfolding.bands(chunk)) }
 }
 
 impl Lowering<'_> {
@@ -77,22 +77,12 @@ impl Lowering<'_> {
             tile,
             batch: 1,
             params: MatmulParams {
-                m: pixels,
-                m_stored: pixels,
-                n4,
-                k4: conv.taps() * frame4,
                 a_offset: frame * conv.step() * frame4,
                 a_row: seen::frames(self.fused, conv) * frame4,
-                a_column: 1,
-                a_batch: 0,
-                b_offset: 0,
-                b_row: n4,
-                b_block: tile.block_columns4(),
-                b_batch: 0,
                 c_offset: (first * output.frames + frame) * n4,
                 c_row: output.frames * n4,
-                c_batch: 0,
                 scale: conv.scale,
+                ..MatmulParams::rows(tile, pixels, n4, conv.taps() * frame4)
             },
         }
     }

@@ -1,11 +1,11 @@
 //! The division of a convolution by `unfold` into bands.
 
 use crate::kernels::WORKGROUP;
-use crate::kernels::choice::Choice;
+use crate::kernels::choice::KernelChoice;
 use crate::kernels::unfold::TAPS;
 use crate::limits::DeviceLimits;
 use crate::model::graph::Shape;
-use crate::plan::partition::Rows;
+use crate::plan::partition::RowRange;
 use crate::tensor::Storage;
 
 /// Fewest output pixels in a launch that keep its product efficient.
@@ -26,7 +26,13 @@ impl Unfolding {
     /// Returns the bands of a convolution to `output` that reads `input4` groups of four channels
     /// of a pixel, of all frames. Its intermediates stay in cache and within one binding and
     /// launch.
-    pub(super) fn new(input4: u32, output: Shape, storage: Storage, choice: &Choice, limits: &DeviceLimits) -> Self {
+    pub(super) fn new(
+        input4: u32,
+        output: Shape,
+        storage: Storage,
+        choice: &KernelChoice,
+        limits: &DeviceLimits,
+    ) -> Self {
         let taps = u64::from(TAPS) * u64::from(input4);
         let pixel_bytes = taps * storage.vec4_bytes();
         let wanted = (choice.winograd_scratch_bytes / pixel_bytes).max(LEAST_PIXELS);
@@ -38,16 +44,16 @@ impl Unfolding {
     }
 
     /// Returns the rows of the output that are gathered together.
-    pub(super) fn bands(self, rows: Rows) -> impl Iterator<Item = Rows> {
+    pub(super) fn bands(self, rows: RowRange) -> impl Iterator<Item = RowRange> {
         let step = (self.most / self.width).max(1);
         (rows.start..rows.end)
             .step_by(step as usize)
-            .map(move |start| Rows { start, end: rows.end.min(start.saturating_add(step)) })
+            .map(move |start| RowRange { start, end: rows.end.min(start.saturating_add(step)) })
     }
 
     /// Returns the launches of one band: the first pixel, counted in the whole output, and the
     /// number of pixels.
-    pub(super) fn launches(self, band: Rows) -> impl Iterator<Item = (u32, u32)> {
+    pub(super) fn launches(self, band: RowRange) -> impl Iterator<Item = (u32, u32)> {
         let (first, end) = (band.start * self.width, band.end * self.width);
         (first..end).step_by(self.most as usize).map(move |start| (start, self.most.min(end - start)))
     }
@@ -68,7 +74,7 @@ mod tests {
         for (most, width) in [(64, 7), (5, 9), (9, 9), (1, 3), (100, 1)] {
             let unfolding = Unfolding { pixel_bytes: 1, most, width };
             let mut next = 4 * width;
-            for band in unfolding.bands(Rows { start: 4, end: 21 }) {
+            for band in unfolding.bands(RowRange { start: 4, end: 21 }) {
                 for (first, count) in unfolding.launches(band) {
                     assert_eq!(first, next);
                     assert!(count > 0 && u64::from(count) <= unfolding.most_pixels(17), "{most} {width} {count}");

@@ -2,18 +2,16 @@
 //! tiles.
 
 use crate::kernels::Launch;
-use crate::kernels::choice::{MatmulTile, Products, Transforms, Way};
-use crate::kernels::matmul::{Epilogue as MatmulEpilogue, Matmul, MatmulParams};
-#[cfg(not(target_arch = "wasm32"))]
+use crate::kernels::choice::{ConvAlgorithm, MatmulTile, Products, Transforms};
+use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::matmul_matrix::{MatrixMatmul, MatrixParams};
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
 use crate::limits::DeviceLimits;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::limits::MatrixUnits;
+use crate::limits::PlannedUnits;
+use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
 use crate::plan::node::Scratch;
-use crate::plan::partition::{Partition, Rows, reach};
-use crate::plan::ways::normalises_before;
+use crate::plan::partition::{Partition, RowRange, reach};
 use crate::plan::{BufferId, PlanOptions, Resource};
 
 use super::filter::input_rows;
@@ -30,7 +28,7 @@ struct Winograd<'a> {
     grid: TileGrid,
     /// Buffer of the chunk, and the chunk's rows.
     target: BufferId,
-    own: Rows,
+    own: RowRange,
     bias: Resource,
     /// Transformed filters, by output channels: together they may exceed one binding.
     filters: Vec<FilterPart>,
@@ -53,34 +51,28 @@ impl Winograd<'_> {
         let matmul = Matmul {
             input: self.grid.transformed,
             output: self.grid.kept(),
-            epilogue: MatmulEpilogue::None,
+            epilogue: Epilogue::None,
             tile,
             batch: POINTS,
             params: MatmulParams {
-                m,
-                m_stored: m,
-                n4: part.columns4,
-                k4,
                 a_offset: frame * self.conv.step() * frame4 * a_column,
                 a_row,
                 a_column,
                 a_batch: m * v4,
-                b_offset: 0,
                 b_row: tile.block_columns4(),
                 b_block: k4 * 4 * tile.block_columns4(),
                 b_batch: part.blocks * k4 * 4 * tile.block_columns4(),
                 c_offset: frame * n4 + part.column0,
                 c_row: m4,
                 c_batch: m * m4,
-                scale: 1.0,
+                ..MatmulParams::rows(tile, m, part.columns4, k4)
             },
         };
         matmul.launch()
     }
 
     /// Returns the launch of these products on matrix units, for whole matrices.
-    #[cfg(not(target_arch = "wasm32"))]
-    fn matrix_product(&self, units: MatrixUnits, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
+    fn matrix_product(&self, units: PlannedUnits, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
         let (m, n, k) = (self.grid.room(tiles.tiles()), part.columns4 * 4, k4 * 4);
         let params = MatrixParams {
@@ -99,7 +91,7 @@ impl Winograd<'_> {
 
 /// Rows of some of the frames that a convolution reads.
 #[derive(Debug, Clone, Copy)]
-struct Source {
+struct InputFrames {
     buffer: BufferId,
     /// First row in the buffer.
     row0: u32,
@@ -120,7 +112,7 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
         m: tiles * grid.m_bytes(),
         filters,
         filter_part: filters.min(grid.block_bytes() * u64::from(grid.filter_blocks)),
-        ..input_rows(sizing, conv, Way::Winograd, output, |chunk| grid.row_bands(chunk))
+        ..input_rows(sizing, conv, ConvAlgorithm::Winograd, output, |chunk| grid.row_bands(chunk))
     }
 }
 
@@ -166,11 +158,11 @@ impl Lowering<'_> {
     }
 
     /// Returns the buffers that hold rows `rows` of the frames that `conv` reads.
-    fn winograd_sources(&mut self, conv: &Conv, rows: Rows) -> Vec<Source> {
+    fn winograd_sources(&mut self, conv: &Conv, rows: RowRange) -> Vec<InputFrames> {
         let frames = self.fused.shape(conv.input).frames;
-        if normalises_before(Way::Winograd, conv) {
+        if normalises_before(ConvAlgorithm::Winograd, conv) {
             let (buffer, row0) = self.seen(conv, rows);
-            return vec![Source { buffer, row0, frame0: 0, frames: conv.before() + frames, norm: None }];
+            return vec![InputFrames { buffer, row0, frame0: 0, frames: conv.before() + frames, norm: None }];
         }
         let norm = match conv.prologue.norm {
             Some(Normalize::Group(norm)) => Some(norm),
@@ -178,15 +170,15 @@ impl Lowering<'_> {
         };
         let (buffer, row0) = self.source(conv.input, rows, Shared::Gathered);
         let table = norm.map(|norm: NormId| self.norms[&norm]);
-        let own = Source { buffer, row0, frame0: conv.before(), frames, norm: table };
+        let own = InputFrames { buffer, row0, frame0: conv.before(), frames, norm: table };
         let mut sources = match conv.past {
             Some(past) => {
                 let (buffer, row0) = self.source(past, rows, Shared::GatheredPast);
                 let table = norm.map(|norm: NormId| self.past_norms[&norm]);
-                vec![Source { buffer, row0, frame0: 0, frames: self.fused.shape(past).frames, norm: table }]
+                vec![InputFrames { buffer, row0, frame0: 0, frames: self.fused.shape(past).frames, norm: table }]
             }
             // Copies of the first frame. The input has only this frame.
-            None => (0..conv.before()).map(|frame0| Source { frame0, ..own }).collect(),
+            None => (0..conv.before()).map(|frame0| InputFrames { frame0, ..own }).collect(),
         };
         sources.push(own);
         sources
@@ -203,7 +195,7 @@ impl Lowering<'_> {
             phases: 1,
             bias_scale: conv.bias_scale,
             scale: *scale,
-            epilogue: MatmulEpilogue::Bias,
+            epilogue: Epilogue::Bias,
         };
         self.product_of_chunk(&product, chunk, None);
     }
@@ -238,7 +230,6 @@ impl Lowering<'_> {
                 };
                 let launch = match grid.products {
                     Products::Tile(_) => winograd::weights(Storages::of(self.options.storage), params),
-                    #[cfg(not(target_arch = "wasm32"))]
                     Products::Matrix(_) => winograd::weights_columns(params),
                 };
                 self.launch(launch, &[weight, Resource::Buffer(buffer)]);
@@ -263,7 +254,7 @@ impl Lowering<'_> {
         buffer
     }
 
-    fn winograd_band(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, sources: &[Source]) {
+    fn winograd_band(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, sources: &[InputFrames]) {
         for source in sources {
             self.winograd_in(winograd, tiles, source);
         }
@@ -275,13 +266,13 @@ impl Lowering<'_> {
         self.winograd_out(winograd, tiles);
     }
 
-    fn winograd_in(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, source: &Source) {
+    fn winograd_in(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, source: &InputFrames) {
         let conv = winograd.conv;
         let (input_shape, shape) = self.fused.shapes_of(conv);
         // A norm that was applied before includes the activation.
-        let activation = conv.prologue.activation.filter(|_| !normalises_before(Way::Winograd, conv));
+        let activation = conv.prologue.activation.filter(|_| !normalises_before(ConvAlgorithm::Winograd, conv));
         let doubling = conv.prologue.doubling;
-        let prologue = winograd::Prologue { normalize: source.norm.is_some(), activation, doubling };
+        let prologue = winograd::WinogradPrologue { normalize: source.norm.is_some(), activation, doubling };
         let frame4 = input_shape.channels4();
         let params = InParams {
             tiles: tiles.tiles(),
@@ -309,7 +300,6 @@ impl Lowering<'_> {
     fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart, frame: u32) {
         let mut launch = match winograd.grid.products {
             Products::Tile(tile) => winograd.product(tile, tiles, part, frame),
-            #[cfg(not(target_arch = "wasm32"))]
             Products::Matrix(units) => winograd.matrix_product(units, tiles, part, frame),
         };
         // Counted as the direct convolution of the band: 9 filter taps for each pixel, 4x4 pixels
@@ -321,7 +311,6 @@ impl Lowering<'_> {
         let [v, u, m] = [winograd.v, part.buffer, winograd.m].map(Resource::Buffer);
         match winograd.grid.products {
             Products::Tile(_) => self.launch(launch, &[v, u, Resource::Unused, Resource::Unused, m]),
-            #[cfg(not(target_arch = "wasm32"))]
             Products::Matrix(_) => self.launch(launch, &[v, u, m]),
         }
     }
@@ -332,7 +321,7 @@ impl Lowering<'_> {
         // The result is f32, whatever the storage of other tensors.
         let grid = &winograd.grid;
         let storages = Storages { stored: self.output_of_stage().storage, transformed: grid.kept() };
-        let epilogue = winograd::Epilogue {
+        let epilogue = winograd::WinogradEpilogue {
             accumulate: conv.residual.is_some(),
             relu: conv.relu,
             moments: winograd.moments.is_some(),

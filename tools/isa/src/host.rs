@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use pollster::block_on;
 use serde::{Deserialize, Serialize};
-use wgvae::gpu::{GpuBuffer, Input, Prepared, Weight};
+use wgvae::gpu::{GpuBuffer, Input, LoadedWeight, Prepared};
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Control, Family, Gpu, GpuOptions, LatentSpace, Output, Size, Storage};
@@ -70,7 +70,8 @@ pub(crate) fn work() -> Result<()> {
                 .map_err(Into::into)
         })
         .collect::<Result<_>>()?;
-    let mut prepared = block_on(Prepared::new(&gpu, Arc::clone(&plan), weights.iter().map(Weight::Gpu).collect()))?;
+    let mut prepared =
+        block_on(Prepared::new(&gpu, Arc::clone(&plan), weights.iter().map(LoadedWeight::Gpu).collect()))?;
     let planes = plan.input();
     let latents = vec![0.0; (planes.size.width * planes.size.height * planes.planes()) as usize];
     let mut fastest = |target: Option<Duration>| -> Result<(f64, usize)> {

@@ -25,7 +25,7 @@ const LENGTH: usize = 1500;
 /// Words that mean something particular in this project, those that were given up among them.
 /// A document that uses one needs a row of it in the glossary.
 const PARTICULAR: [&str; 23] = [
-    "allowance",
+    "algorithm",
     "band",
     "barrier",
     "chunk",
@@ -41,7 +41,7 @@ const PARTICULAR: [&str; 23] = [
     "parking",
     "part",
     "pass",
-    "residence",
+    "retention",
     "slot",
     "spill",
     "stage",

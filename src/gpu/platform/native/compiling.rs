@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use super::scopes::{Caught, Scopes};
-use super::source::{Parts, Pipeline, Source};
-use super::{Gpu, Preparing};
+use super::Scopes;
 use crate::error::Result;
+use crate::gpu::kernel_text::{KernelText, Parts, Pipeline};
+use crate::gpu::scopes::Caught;
+use crate::gpu::{Gpu, Preparing};
 
 /// Returns the pipelines of `sources`, in their order.
-pub(super) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
+pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&KernelText]) -> Result<Vec<Pipeline>> {
     gpu.check_alive("compiling kernels")?;
     let mut compiled = compile_on_all_cores(gpu, sources);
     compiled.sort_unstable_by_key(|(index, ..)| *index);
@@ -25,7 +26,7 @@ pub(super) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pi
 /// device's error.
 fn compile_on_all_cores(
     gpu: &Gpu,
-    sources: &[&Source],
+    sources: &[&KernelText],
 ) -> Vec<(usize, Pipeline, impl Future<Output = Option<Caught>>)> {
     let device = &gpu.inner.device;
     let next = AtomicUsize::new(0);

@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::ordered::Ordered as _;
-use crate::plan::bounds::Allowance;
+use crate::plan::bounds::WorkLimit;
 use crate::plan::node::{Node, pass_scratch};
-use crate::plan::schedule::{Keep, Schedule, Traced};
+use crate::plan::schedule::{RetainedChunks, Schedule, Traced};
 use crate::plan::{PlanOptions, Weights};
 
 /// A schedule with the memory that it takes.
 #[derive(Debug, Clone)]
-pub struct Residence {
+pub struct Retention {
     /// Tasks in order.
     pub schedule: Schedule,
     /// Most bytes that each pass takes: chunks, scratch, and the weights if they come from the
@@ -30,8 +30,8 @@ pub struct Residence {
     beside: Vec<u64>,
 }
 
-impl Residence {
-    /// Returns the residence of `schedule`. `beside` holds the bytes besides chunks of its first
+impl Retention {
+    /// Returns the retention of `schedule`. `beside` holds the bytes besides chunks of its first
     /// passes, which it shares with another schedule.
     fn new(nodes: &[Node], schedule: Schedule, mut beside: Vec<u64>, options: &PlanOptions) -> Self {
         let rest = &schedule.passes[beside.len()..];
@@ -48,47 +48,47 @@ impl Residence {
     }
 }
 
-/// A residence from which residences that keep less can be derived.
+/// A retention from which retentions that keep less can be derived.
 #[derive(Debug, Clone)]
 pub struct Start {
-    keep: Keep,
+    keep: RetainedChunks,
     traced: Traced,
     /// Schedule and memory.
-    pub residence: Residence,
+    pub retention: Retention,
 }
 
 impl Start {
-    /// Returns the start that computes nothing twice. Returns `None` if `allowance` is used up.
-    pub fn whole(nodes: &[Node], options: &PlanOptions, allowance: &mut Allowance) -> Option<Self> {
-        let (keep, most) = (Keep::whole(nodes), allowance.most_looks());
+    /// Returns the start that computes nothing twice. Returns `None` if `limit` is used up.
+    pub fn whole(nodes: &[Node], options: &PlanOptions, limit: &mut WorkLimit) -> Option<Self> {
+        let (keep, most) = (RetainedChunks::whole(nodes), limit.most_looks());
         let traced = Traced::new(nodes, &keep, most);
-        allowance.count_looks(traced.as_ref().map_or(most, |traced| traced.schedule.looks));
+        limit.count_looks(traced.as_ref().map_or(most, |traced| traced.schedule.looks));
         let traced = traced?;
-        let residence = Residence::new(nodes, traced.schedule.clone(), Vec::new(), options);
-        Some(Self { keep, traced, residence })
+        let retention = Retention::new(nodes, traced.schedule.clone(), Vec::new(), options);
+        Some(Self { keep, traced, retention })
     }
 
-    /// Returns the residence of `keep`, which keeps less from stage `first` on.
+    /// Returns the retention of `keep`, which keeps less from stage `first` on.
     fn keeping(
         &self,
         nodes: &[Node],
-        keep: &Keep,
+        keep: &RetainedChunks,
         first: usize,
         options: &PlanOptions,
-        allowance: &mut Allowance,
-    ) -> Option<Residence> {
-        let most = allowance.most_looks();
+        limit: &mut WorkLimit,
+    ) -> Option<Retention> {
+        let most = limit.most_looks();
         let found = self.traced.keeping(nodes, keep, first, most);
-        allowance.count_looks(found.as_ref().map_or(most, |(schedule, _)| schedule.looks));
+        limit.count_looks(found.as_ref().map_or(most, |(schedule, _)| schedule.looks));
         let (schedule, same) = found?;
-        Some(Residence::new(nodes, schedule, self.residence.beside[..same].to_vec(), options))
+        Some(Retention::new(nodes, schedule, self.retention.beside[..same].to_vec(), options))
     }
 
-    /// Returns the start that continues from `residence`, the residence of `keep`.
-    fn moved(&self, nodes: &[Node], keep: Keep, residence: Residence) -> Option<Self> {
+    /// Returns the start that continues from `retention`, the retention of `keep`.
+    fn moved(&self, nodes: &[Node], keep: RetainedChunks, retention: Retention) -> Option<Self> {
         let first = (0..nodes.len()).find(|stage| keep.0[*stage] != self.keep.0[*stage])?;
-        let traced = self.traced.traced(nodes, &keep, first, residence.schedule.looks)?;
-        Some(Self { keep, traced, residence })
+        let traced = self.traced.traced(nodes, &keep, first, retention.schedule.looks)?;
+        Some(Self { keep, traced, retention })
     }
 }
 
@@ -106,34 +106,34 @@ fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOp
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments
 }
 
-/// Returns the cheapest residence found whose passes take at most `room` bytes each, starting from
-/// `whole`. Returns `None` if the search finds none, or if `allowance` is used up.
+/// Returns the cheapest retention found whose passes take at most `room` bytes each, starting from
+/// `whole`. Returns `None` if the search finds none, or if `limit` is used up.
 pub fn within(
     nodes: &[Node],
     whole: &Start,
     options: &PlanOptions,
     room: u64,
-    allowance: &mut Allowance,
-) -> Option<Residence> {
+    limit: &mut WorkLimit,
+) -> Option<Retention> {
     let mut start = Cow::Borrowed(whole);
-    while start.residence.excess(room) > 0 {
-        let taken = &start.residence.taken;
+    while start.retention.excess(room) > 0 {
+        let taken = &start.retention.taken;
         let worst = (0..taken.len()).max_by_key(|pass| (taken[*pass], std::cmp::Reverse(*pass)))?;
         let excess = taken[worst] - room;
-        let mut cheapest: Option<(f64, Keep, Residence)> = None;
-        for stage in candidates(nodes, &start.keep, &start.residence.schedule, worst) {
-            let tried = drop_chunks(nodes, options, room, &start, (stage, excess), allowance);
-            let Some((score, tried, residence)) = tried else { continue };
+        let mut cheapest: Option<(f64, RetainedChunks, Retention)> = None;
+        for stage in candidates(nodes, &start.keep, &start.retention.schedule, worst) {
+            let tried = drop_chunks(nodes, options, room, &start, (stage, excess), limit);
+            let Some((score, tried, retention)) = tried else { continue };
             if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
-                cheapest = Some((score, tried, residence));
+                cheapest = Some((score, tried, retention));
             }
         }
-        let (_, fewer, residence) = cheapest?;
-        start = Cow::Owned(start.moved(nodes, fewer, residence)?);
+        let (_, fewer, retention) = cheapest?;
+        start = Cow::Owned(start.moved(nodes, fewer, retention)?);
     }
     Some(match start {
-        Cow::Borrowed(whole) => whole.residence.clone(),
-        Cow::Owned(start) => start.residence,
+        Cow::Borrowed(whole) => whole.retention.clone(),
+        Cow::Owned(start) => start.retention,
     })
 }
 
@@ -146,14 +146,14 @@ fn drop_chunks(
     room: u64,
     start: &Start,
     (stage, excess): (usize, u64),
-    allowance: &mut Allowance,
-) -> Option<(f64, Keep, Residence)> {
-    let (keep, best) = (&start.keep, &start.residence);
+    limit: &mut WorkLimit,
+) -> Option<(f64, RetainedChunks, Retention)> {
+    let (keep, best) = (&start.keep, &start.retention);
     let chunk = nodes[stage].row_bytes * u64::from(nodes[stage].partition.rows);
     let mut fewer = usize::try_from(excess.div_ceil(chunk)).unwrap_or(usize::MAX);
     let before = best.excess(room);
     // A candidate that hardly helps leads nowhere, however cheap it is.
-    let helps = |residence: &Residence| residence.excess(room) + excess / 8 < before;
+    let helps = |retention: &Retention| retention.excess(room) + excess / 8 < before;
     let own = root(nodes, stage);
     loop {
         let left = keep.0[stage].saturating_sub(fewer);
@@ -165,13 +165,12 @@ fn drop_chunks(
         }
         let chain = (chain != alone).then_some(chain);
         let ways = std::iter::once((alone, stage)).chain(chain.map(|chain| (chain, own)));
-        let tried =
-            ways.filter_map(|(keep, first)| Some((start.keeping(nodes, &keep, first, options, allowance)?, keep)));
-        let scored = tried.filter(|(residence, _)| helps(residence)).map(|(residence, keep)| {
+        let tried = ways.filter_map(|(keep, first)| Some((start.keeping(nodes, &keep, first, options, limit)?, keep)));
+        let scored = tried.filter(|(retention, _)| helps(retention)).map(|(retention, keep)| {
             #[expect(clippy::cast_precision_loss, reason = "a score")]
             let score =
-                (residence.schedule.macs as f64 - best.schedule.macs as f64) / (before - residence.excess(room)) as f64;
-            (score, keep, residence)
+                (retention.schedule.macs as f64 - best.schedule.macs as f64) / (before - retention.excess(room)) as f64;
+            (score, keep, retention)
         });
         let cheapest = scored.min_by(|left, right| left.0.total_cmp(&right.0));
         if cheapest.is_some() || left == 0 {
@@ -190,7 +189,7 @@ fn root(nodes: &[Node], mut stage: usize) -> usize {
 }
 
 /// Returns the stages that keep chunks which exist when pass `pass` takes most.
-fn candidates(nodes: &[Node], keep: &Keep, schedule: &Schedule, pass: usize) -> BTreeSet<usize> {
+fn candidates(nodes: &[Node], keep: &RetainedChunks, schedule: &Schedule, pass: usize) -> BTreeSet<usize> {
     let at = schedule.fullest(pass);
     let goal = schedule.passes[pass].goal;
     let live = schedule.places.iter().filter(|place| place.born <= at && at <= place.last);

@@ -6,25 +6,33 @@
 //! method is replaced for the time of the call.
 
 mod bindings;
+mod callers;
 mod compiling;
 mod foreign;
 mod host_bytes;
+mod polling;
 mod scopes;
 mod unwanted;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use js_sys::{Array, Function, Object, Promise, Proxy, Reflect};
 use wasm_bindgen::prelude::*;
 
 use self::bindings::{ADAPTER_PROTOTYPE, Adapter, Device, DeviceDescriptor};
-pub(super) use self::compiling::compile_all;
+pub(in crate::gpu) use self::compiling::compile_all;
 pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
-pub(super) use self::scopes::{Scopes, on_uncaptured_error};
-pub(super) use self::unwanted::Unwanted;
+pub(in crate::gpu) use self::polling::Poller;
+pub(in crate::gpu) use self::scopes::{Scopes, on_uncaptured_error};
+pub(in crate::gpu) use self::unwanted::Unwanted;
 
-use super::Gpu;
-use super::buffers::GpuBuffer;
 use crate::error::{DeviceError, Error, Result};
+use crate::gpu::Gpu;
+use crate::gpu::adapter_report::{AdapterReport, GpuOptions, NO_ADAPTER_ADVICE, QUAD};
+use crate::gpu::buffers::GpuBuffer;
+use crate::limits::{DeviceLimits, Vendor};
 
 type Thrown<T> = std::result::Result<T, JsValue>;
 
@@ -34,18 +42,45 @@ const SUBGROUPS: &str = "subgroups";
 
 /// Advice for a browser whose WebGPU finds no adapter. Node and Deno look for drivers as native
 /// programs do.
-pub(super) const NO_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics \
+const NO_BROWSER_ADAPTER_ADVICE: &str = "there is WebGPU, but it gives no GPU: in a browser turn on graphics acceleration in its settings; update the graphics \
                                             driver and the browser";
 
 /// True in a page or in a worker of a page. False in Node and Deno, although the class names in
 /// their workers are those of a browser.
-pub(super) fn is_browser() -> bool {
+fn is_browser() -> bool {
     let has = |name: &str| Reflect::has(&js_sys::global(), &name.into()).unwrap_or(false);
     !has("Deno") && (has("Window") || has("WorkerGlobalScope"))
 }
 
+/// Returns advice for a machine without any adapter.
+pub(in crate::gpu) fn no_adapter_advice() -> &'static str {
+    if is_browser() { NO_BROWSER_ADAPTER_ADVICE } else { NO_ADAPTER_ADVICE }
+}
+
+/// Returns the one adapter that a browser shows for this power preference.
+pub(in crate::gpu) async fn enumerate(options: &GpuOptions) -> Vec<wgpu::Adapter> {
+    let new = || wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+    let Some(instance) = with_gpu(options.gpu.as_ref(), new) else { return Vec::new() };
+    let power_preference =
+        if options.low_power { wgpu::PowerPreference::LowPower } else { wgpu::PowerPreference::HighPerformance };
+    let options = wgpu::RequestAdapterOptions { power_preference, ..Default::default() };
+    instance.request_adapter(&options).await.into_iter().collect()
+}
+
+/// Adds the name that the browser gives for an open device, and the facts that follow from the
+/// vendor, such as whether memory is shared.
+pub(in crate::gpu) fn as_named(report: AdapterReport, device: &wgpu::Device) -> AdapterReport {
+    let info = adapter_info(device);
+    let name = Some(report.name).filter(|name| !name.is_empty()).or(info.name).unwrap_or_else(|| "unnamed".to_owned());
+    let quads = has_subgroups(device) && report.subgroup_size[0] >= QUAD;
+    let vendor = info.vendor.as_deref().map_or(report.limits.vendor, Vendor::from_name);
+    let unified_memory = report.limits.unified_memory || vendor.shares_memory();
+    let limits = DeviceLimits { unified_memory, vendor, quads, ..report.limits };
+    AdapterReport { name, limits, ..report }
+}
+
 /// Wraps `device`, which the caller made, as a device of wgpu.
-pub(super) async fn adopt(
+pub(in crate::gpu) async fn adopt(
     adapter: &wgpu::Adapter,
     descriptor: &wgpu::DeviceDescriptor<'_>,
     device: &JsValue,
@@ -71,7 +106,7 @@ pub(super) async fn adopt(
 }
 
 /// Requests a device. On a CPU adapter, requests one with `subgroups` if the adapter has them.
-pub(super) fn request_device(
+pub(in crate::gpu) fn request_device(
     adapter: &wgpu::Adapter,
     descriptor: &wgpu::DeviceDescriptor<'_>,
 ) -> impl Future<Output = std::result::Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError>> {
@@ -101,27 +136,33 @@ fn ask_with_subgroups(request: Function, adapter: Adapter, arguments: Array) -> 
 }
 
 /// True if kernels on `device` may use subgroup operations.
-pub(super) fn has_subgroups(device: &wgpu::Device) -> bool {
+pub(in crate::gpu) fn has_subgroups(device: &wgpu::Device) -> bool {
     typed(device).is_some_and(|device| device.features().has(SUBGROUPS))
 }
 
 /// The facts that a browser gives about an adapter. wgpu passes on only a description, which
 /// browsers leave empty.
 #[derive(Default)]
-pub(super) struct AdapterInfo {
+pub(in crate::gpu) struct AdapterFacts {
     /// The vendor, architecture, device and description in one line, as far as they are known.
-    pub(super) name: Option<String>,
-    pub(super) vendor: Option<String>,
+    pub(in crate::gpu) name: Option<String>,
+    pub(in crate::gpu) vendor: Option<String>,
 }
 
-pub(super) fn adapter_info(device: &wgpu::Device) -> AdapterInfo {
-    let Some(info) = typed(device).and_then(|device| device.adapter_info()) else { return AdapterInfo::default() };
+pub(in crate::gpu) fn adapter_info(device: &wgpu::Device) -> AdapterFacts {
+    let Some(info) = typed(device).and_then(|device| device.adapter_info()) else { return AdapterFacts::default() };
     let parts = [info.vendor(), info.architecture(), info.device(), info.description()];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    AdapterInfo { name: (!parts.is_empty()).then(|| parts.join(" ")), vendor: info.vendor() }
+    AdapterFacts { name: (!parts.is_empty()).then(|| parts.join(" ")), vendor: info.vendor() }
 }
 
 impl Gpu {
+    /// Sets the flag that stops compiling, from now on. Once it is set, compiling ends between two
+    /// kernels with [`Error::Cancelled`]. With `None`, compiling runs to its end.
+    pub(crate) fn heed(&self, flag: Option<Arc<AtomicBool>>) {
+        self.inner.unwanted.heed(flag);
+    }
+
     /// Returns the browser's device.
     pub fn handle(&self) -> JsValue {
         handle(&self.inner.device)
@@ -146,7 +187,7 @@ fn typed(device: &wgpu::Device) -> Option<Device> {
 /// Runs `work` while wgpu finds `gpu`, if it is given. wgpu looks for WebGPU only in pages and
 /// workers, which it recognises by the names of their classes. So Node and Deno look like a page
 /// for that time. `None` if the global object is frozen; `work` does not run then.
-pub(super) fn with_gpu<T>(gpu: Option<&JsValue>, work: impl FnOnce() -> T) -> Option<T> {
+pub(in crate::gpu) fn with_gpu<T>(gpu: Option<&JsValue>, work: impl FnOnce() -> T) -> Option<T> {
     let Some(gpu) = gpu else { return Some(work()) };
     let (global, navigator) = (js_sys::global(), Object::new());
     // Setting a property of a new object cannot fail.
@@ -181,4 +222,19 @@ fn with_property<T>(object: &Object, name: &str, replacement: &JsValue, work: im
 pub(crate) fn new_array(class: &str, length: u32) -> Option<JsValue> {
     let class = Reflect::get(&js_sys::global(), &class.into()).ok()?;
     Reflect::construct(class.dyn_ref::<Function>()?, &Array::of1(&length.into())).ok()
+}
+
+impl GpuOptions {
+    #[expect(clippy::unused_self, reason = "natively it can be asked for")]
+    pub(in crate::gpu) fn wants_matrix_units(&self) -> bool {
+        false
+    }
+}
+
+/// Milliseconds that one submission to a GPU should take: the page's own frames wait behind it.
+pub(in crate::gpu) const GPU_SUBMISSION: u64 = 16;
+
+/// Destroys a device whose last handle is dropped: in a browser, dropping does nothing.
+pub(in crate::gpu) fn drop_device(device: &wgpu::Device) {
+    device.destroy();
 }

@@ -14,14 +14,14 @@ pub(super) struct Pipeline {
 }
 
 /// A kernel's text as it goes to the device.
-pub(super) struct Source {
+pub(super) struct KernelText {
     pub(super) interface: &'static Interface,
     pub(super) text: String,
     /// The operation that error messages name.
     pub(super) doing: String,
 }
 
-impl Source {
+impl KernelText {
     pub(super) fn new(variant: &Variant) -> Result<Self> {
         let doing = format!("compiling kernel \"{}\"", variant.file);
         match specialize(variant) {
@@ -39,7 +39,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn new(device: &wgpu::Device, Source { interface, text, .. }: &Source) -> Self {
+    pub(super) fn new(device: &wgpu::Device, KernelText { interface, text, .. }: &KernelText) -> Self {
         let params_bytes = NonZeroU64::new(interface.params.len() as u64 * 4);
         let buffer = |binding: usize, ty: wgpu::BufferBindingType, dynamic: bool, least: Option<NonZeroU64>| {
             wgpu::BindGroupLayoutEntry {

@@ -1,37 +1,31 @@
 //! Bytes that wait in host memory.
 
-#[cfg(target_arch = "wasm32")]
-pub use super::browser::HostBytes;
+use std::borrow::Cow;
+use std::ops::Range;
 
-#[cfg(not(target_arch = "wasm32"))]
-use std::{borrow::Cow, ops::Range};
-
-#[cfg(not(target_arch = "wasm32"))]
 use crate::tensor::Bytes;
 
 /// Bytes that wait in host memory.
-#[cfg(not(target_arch = "wasm32"))]
 #[derive(Debug)]
 pub struct HostBytes(Vec<u8>);
 
-#[cfg(not(target_arch = "wasm32"))]
 impl HostBytes {
     /// Makes an empty vector with room for `bytes`. `None` if there is not enough memory.
-    pub(super) fn with_capacity(bytes: Bytes) -> Option<Self> {
+    pub(in crate::gpu) fn with_capacity(bytes: Bytes) -> Option<Self> {
         let mut content = Vec::new();
         content.try_reserve_exact(usize::try_from(bytes.0).ok()?).ok()?;
         Some(Self(content))
     }
 
     /// Makes a vector of `bytes` zeros. `None` if there is not enough memory.
-    pub(super) fn zeros(bytes: Bytes) -> Option<Self> {
+    pub(in crate::gpu) fn zeros(bytes: Bytes) -> Option<Self> {
         let mut zeros = Self::with_capacity(bytes)?;
         zeros.0.resize(usize::try_from(bytes.0).ok()?, 0);
         Some(zeros)
     }
 
     /// Overwrites the bytes from `at` on with `content`.
-    pub(super) fn set(&mut self, at: u64, content: &[u8]) {
+    pub(in crate::gpu) fn set(&mut self, at: u64, content: &[u8]) {
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         self.0[start..start + content.len()].copy_from_slice(content);
     }
@@ -44,22 +38,22 @@ impl HostBytes {
     }
 
     /// Returns the number of bytes.
-    pub(super) fn len(&self) -> u64 {
+    pub(in crate::gpu) fn len(&self) -> u64 {
         self.0.len() as u64
     }
 
     /// Removes all bytes. Keeps the room for them.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::gpu) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Appends `content`, which must fit into the reserved room.
-    pub(super) fn append(&mut self, content: &[u8]) {
+    pub(in crate::gpu) fn append(&mut self, content: &[u8]) {
         self.0.extend_from_slice(content);
     }
 
     /// Returns the bytes in `range`, which must lie within the content.
-    pub(super) fn read(&self, range: Range<u64>) -> Cow<'_, [u8]> {
+    pub(in crate::gpu) fn read(&self, range: Range<u64>) -> Cow<'_, [u8]> {
         let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         Cow::Borrowed(&self.0[index(range.start)..index(range.end)])
     }

@@ -13,7 +13,7 @@ use wasm_bindgen_futures::JsFuture;
 use super::scopes::read_error;
 use super::{Scopes, Thrown, handle, typed, with_property};
 use crate::error::Result;
-use crate::gpu::source::{Parts, Pipeline, Source};
+use crate::gpu::kernel_text::{KernelText, Parts, Pipeline};
 use crate::gpu::{Gpu, Preparing};
 
 const CREATE: &str = "createComputePipeline";
@@ -23,7 +23,7 @@ const LANES: usize = 4;
 
 /// Returns the pipelines of `sources`, in their order. Returns only the first ones if the cancel
 /// flag was set meanwhile.
-pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&Source]) -> Result<Vec<Pipeline>> {
+pub(in crate::gpu) async fn compile_all(gpu: &Gpu, sources: &[&KernelText]) -> Result<Vec<Pipeline>> {
     gpu.check_alive("compiling kernels")?;
     let device = &gpu.inner.device;
     let (mut pipelines, total) = (Vec::new(), sources.len());
