@@ -319,7 +319,7 @@ def draw_slots(plan):
 def draw_layers():
     drawing = Drawing(760, 420, "Layers: what may use what")
     box = drawing.box
-    box(20, 16, 230, 52, "command line", "src/cli, src/main.rs")
+    box(20, 16, 230, 52, "command line", "crates/cli, crates/media")
     box(265, 16, 230, 52, "browser", "src/web, package in web/src")
     box(510, 16, 230, 52, "Python", "python/src, python/wgvae")
     box(20, 100, 720, 52, "vae", "the facade: load, plan, decode, encode; beside it: selftest, tuning, report")
