@@ -42,7 +42,6 @@ pub mod plan;
 mod printable;
 #[doc(hidden)]
 pub mod quality;
-pub mod report;
 mod selftest;
 mod tensor;
 #[doc(hidden)]
@@ -75,17 +74,15 @@ pub use vae::{
     check_decoder, check_encoder, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode, weight_reads,
 };
 
-/// Parts of the crate for the other crates of its repository and for its own tests. This module and the
-/// hidden modules `demo`, `gpu`, `kernels`, `model`, `plan` and `tiling` are not part of the API: they
-/// change without notice.
+/// Parts of the crate for the other crates of its repository and for its own tests. This module
+/// and the hidden modules `demo`, `gpu`, `kernels`, `model`, `plan`, `quality` and `tiling` are not
+/// part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::io::shard_index;
     pub use crate::io::{array_file, clips, convert, images, latents, names, npy, safetensors};
-    pub use crate::model::config;
     pub use crate::printable::Printable;
-    pub use crate::quality;
     pub use crate::tensor::MAX_PIXELS;
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
 }

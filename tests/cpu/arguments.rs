@@ -4,16 +4,16 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use wgvae::internals::odd_network;
-use wgvae::report::Operation;
-use wgvae::report::estimates::{Estimator, Work};
-
-use crate::networks::with_kl;
 use wgvae::{
     AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, ClipPlans, DecodeOptions, DeviceKind, DeviceLimits,
     EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, Latents, LoadOptions, MatrixUnits, Network, Output,
     Parking, Planner, Precision, Size, Storage, Tiling, Vendor, plan_clip_decode, plan_clip_encode, plan_decode,
     plan_encode,
 };
+use wgvae_memory_report::Operation;
+use wgvae_memory_report::estimates::{Estimator, Work};
+
+use crate::networks::with_kl;
 
 /// Most steps of a plan, and most bytes of its parameters: 2^21 steps, each with at most 256 bytes
 /// of parameters.

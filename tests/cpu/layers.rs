@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 const CRATES: &[(&str, &[&str])] = &[
     (".", &[]),
     ("crates/media", &["wgvae"]),
-    ("crates/cli", &["wgvae", "wgvae-media"]),
+    ("crates/memory-report", &["wgvae"]),
+    ("crates/cli", &["wgvae", "wgvae-media", "wgvae-memory-report"]),
     ("python", &["wgvae", "wgvae-media"]),
 ];
 
@@ -29,7 +30,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("plan", &["ordered", "model", "kernels", "limits", "tensor", "error"]),
     ("gpu", &["plan", "kernels", "limits", "tensor", "error"]),
     ("io", &["ordered", "tensor", "error", "model::config"]),
-    ("report", &["tensor", "limits", "error", "model::config"]),
     ("tiling", &["tensor", "error", "model::config"]),
     ("quality", &["tensor"]),
     ("demo", &["io", "error"]),

@@ -1,11 +1,11 @@
 //! Estimates of other tools against their authors' numbers, and the format of the memory report.
 
 use serde_json::{Value, json};
-use wgvae::report::Operation::{Decode, Encode};
-use wgvae::report::estimates::{Estimator, Work, im2col};
-use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
-use wgvae::report::{Measurement, MemoryReport, Operation, States, VERSION};
 use wgvae::{Bytes, Size};
+use wgvae_memory_report::Operation::{Decode, Encode};
+use wgvae_memory_report::estimates::{Estimator, Work, im2col};
+use wgvae_memory_report::published::{RESERVE_RATIOS, RTX_4090};
+use wgvae_memory_report::{Measurement, MemoryReport, Operation, States, VERSION};
 
 const MIB: u64 = 1 << 20;
 

@@ -2,7 +2,6 @@
 //! the library, and the library's answer into text.
 
 mod adapters;
-mod chart;
 mod clips;
 mod compare_tiling;
 mod comparison;

@@ -1,7 +1,7 @@
 //! Difference between two decoded images, in numbers and as a picture.
 
 use wgvae::Size;
-use wgvae::internals::quality::psnr;
+use wgvae::quality::psnr;
 
 /// Largest level of an 8-bit channel.
 const LEVELS: f64 = 255.0;

@@ -2,23 +2,17 @@
 //! machine's adapters. It also merges the results of several machines.
 
 mod child;
-mod html;
 mod job;
-mod labels;
 mod made_up;
 mod measure;
-mod merge;
 mod model;
-mod plots;
-mod rows;
-mod runs;
-mod text;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wgvae::{Bytes, Error, Result, Size};
 use wgvae_media::part_file::check_writable;
+use wgvae_memory_report::{html, merge, text};
 
 pub(super) use self::child::COMMAND as JOB_COMMAND;
 pub(super) use self::job::{JobArgs, run as run_job};

@@ -3,11 +3,11 @@
 mod budgets;
 mod clip;
 
-use wgvae::report::Operation;
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, Gpu, GpuOptions, Precision,
     Result, plan_decode, plan_encode,
 };
+use wgvae_memory_report::Operation;
 
 use super::task::{Task, check_weights};
 use super::{PlanArgs, PrecisionArg, open, report};

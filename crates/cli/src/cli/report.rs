@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use wgvae::report::Operation;
 use wgvae::{
     Bytes, Clip, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Gpu, Latents, Plan, Result, Size, Vae,
 };
 use wgvae_media::clip_files::Fps;
+use wgvae_memory_report::Operation;
 
 use super::images::Source;
 use super::session::{Run, Session};

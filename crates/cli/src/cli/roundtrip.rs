@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use wgvae::internals::quality::{psnr, squared_differences, ssim};
-use wgvae::report::Operation;
+use wgvae::quality::{psnr, squared_differences, ssim};
 use wgvae::{
     AutoencoderConfig, Bytes, DecodeOptions, Directions, EncodeOptions, Error, Gpu, Images, Latents, LoadOptions,
     Posterior, Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
 };
 use wgvae_media::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae_media::part_file::check_writable;
+use wgvae_memory_report::Operation;
 
 use super::images::SizeArgs;
 use super::interrupt::Interrupt;

@@ -2,8 +2,8 @@
 //! it.
 
 use serde::{Deserialize, Serialize};
-use wgvae::report::Operation;
 use wgvae::{AutoencoderConfig, Checkpoint, Directions, Error, Result, Size, check_decoder, check_encoder};
+use wgvae_memory_report::Operation;
 
 /// One decode or encode.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

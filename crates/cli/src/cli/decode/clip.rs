@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use serde_json::json;
 use wgvae::internals::clips::{ClipAxes, ClipLatents};
-use wgvae::report::Operation;
 use wgvae::{ByteSource, Clip, Directions, Error, HostTensor, Latents, Output, Pixels, Result};
 use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
+use wgvae_memory_report::Operation;
 
 use super::DecodeArgs;
 use crate::cli::clips::{check_model, check_once, files};

@@ -6,11 +6,11 @@ use std::time::Instant;
 use serde_json::json;
 use wgvae::internals::clips::TimeFactor;
 use wgvae::model::networks::encoded_channels;
-use wgvae::report::Operation;
 use wgvae::{Checkpoint, Clip, Directions, Error, HostTensor, Images, Result, Size};
 use wgvae_media::clip_files::{
     ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Padded, open_source,
 };
+use wgvae_memory_report::Operation;
 
 use super::EncodeArgs;
 use crate::cli::clips::{check_model, check_once};

@@ -92,7 +92,7 @@ pub(super) fn adapters(
     wanted: Option<&str>,
     through: Option<&str>,
     interrupt: &Interrupt,
-) -> Result<Vec<(usize, wgvae::report::Adapter)>> {
+) -> Result<Vec<(usize, wgvae_memory_report::Adapter)>> {
     match ask(&Request::Adapters(wanted.map(str::to_owned)), through, interrupt)? {
         Answer::Adapters(adapters) => Ok(adapters),
         Answer::NoAdapter(reason) => Err(wgvae::DeviceError::NoAdapter(reason).into()),

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use wgvae::report::{Adapter, Measured};
 use wgvae::{
     AdapterReport, Bytes, Control, DecodeOptions, DeviceError, EncodeOptions, Error, Gpu, GpuOptions, HostTensor,
     Images, Latents, LoadOptions, Result, RunReport, Size, Vae,
 };
+use wgvae_memory_report::{Adapter, Measured};
 
 use super::made_up::unit;
 use super::model::Model;

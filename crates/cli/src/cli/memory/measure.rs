@@ -1,12 +1,12 @@
 //! Measurement loop over adapters, models, precisions, sizes, frames and budgets. Predicts each
 //! decode or encode here, and has a child process measure it.
 
-use wgvae::report::{
-    Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
-};
 use wgvae::{
     AutoencoderConfig, Bytes, Checkpoint, ClipPlans, DecodeOptions, DeviceLimits, EncodeOptions, Error, Plan,
     Precision, Result, Size, Storage, check_clips, plan_clip_decode, plan_clip_encode, plan_decode, plan_encode,
+};
+use wgvae_memory_report::{
+    Adapter, Machine, Measured, Measurement, MemoryReport, Operation, Predicted, SCHEMA, States, VERSION,
 };
 
 use super::MemoryArgs;

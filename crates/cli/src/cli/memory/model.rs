@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use wgvae::demo;
-use wgvae::report::WeightSource;
 use wgvae::{Checkpoint, Error, FAMILIES, Family, Result};
+use wgvae_memory_report::WeightSource;
 
 use super::made_up;
 use crate::cli::open;

@@ -1,12 +1,11 @@
 //! `wgvae plan --budgets`: compares the cost of several memory budgets, as a table, as JSON and as
 //! a picture.
 
-use plotters::style::WHITE;
 use serde_json::{Value, json};
 use wgvae::{Bytes, Error, Plan, Result};
 use wgvae_media::part_file::{check_writable, write_atomically};
+use wgvae_memory_report::chart::{Axis, COLORS, Chart, Line, Marks, Shape, WHITE, log2_bytes, svg};
 
-use crate::cli::chart::{Axis, COLORS, Chart, Line, Marks, Shape, log2_bytes, svg};
 use crate::cli::{PlanArgs, to_json};
 
 /// Cost of one budget, or the reason why it has no plan.

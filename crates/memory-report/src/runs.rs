@@ -1,6 +1,6 @@
 //! Groups of measurements for tables and plots: decodes or encodes, of images or of clips.
 
-use wgvae::report::{Measurement, Operation};
+use crate::{Measurement, Operation};
 
 /// Kind of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

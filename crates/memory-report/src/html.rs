@@ -6,19 +6,22 @@ mod tables;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plotters::style::RGBColor;
 use wgvae::Result;
-use wgvae::report::estimates::Estimator;
-use wgvae::report::published::{DEVICE, SOURCE};
-use wgvae::report::{Measurement, MemoryReport};
 
 use super::labels::labels;
 use super::plots::{self, Entry, Figure};
 use super::rows::{Row, rows};
 use super::runs::Runs;
+use crate::estimates::Estimator;
+use crate::published::{DEVICE, SOURCE};
+use crate::{Measurement, MemoryReport};
 
 const STYLE: &str = include_str!("html/style.css");
 
 /// Returns the page about `reports`.
-pub(super) fn page(reports: &[MemoryReport]) -> Result<String> {
+///
+/// # Errors
+/// Those of the charts, see [`svg`](crate::chart::svg).
+pub fn page(reports: &[MemoryReport]) -> Result<String> {
     let labels = labels(reports);
     let rows = rows(reports, &labels);
     let pixels = plots::against_pixels(&rows)?;

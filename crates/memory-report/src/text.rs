@@ -1,16 +1,16 @@
 //! Measurements as a table for stdout.
 
 use wgvae::Bytes;
-use wgvae::report::{Measurement, MemoryReport};
 
 use super::labels::labels;
 use super::runs::Runs;
+use crate::{Measurement, MemoryReport};
 
 /// Name of a column, and the function that formats its cell of a row.
 type Column = (&'static str, fn(&Measurement) -> String);
 
 /// Returns the table: for each adapter of each report, one block for each kind of runs.
-pub(super) fn table(reports: &[MemoryReport]) -> String {
+pub fn table(reports: &[MemoryReport]) -> String {
     let mut text = String::new();
     for (report, labels) in reports.iter().zip(labels(reports)) {
         for (adapter, label) in labels.iter().enumerate() {

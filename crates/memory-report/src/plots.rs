@@ -1,15 +1,15 @@
 //! Plots of the page.
 
 use plotters::style::RGBColor;
-use wgvae::report::estimates::{Estimator, Work, invokeai_constant};
-use wgvae::report::published::{Published, RTX_4090};
-use wgvae::report::{Measurement, Operation};
 use wgvae::{Bytes, Result, Size};
 
 use super::labels::distinct;
 use super::rows::Row;
 use super::runs::Runs;
-use crate::cli::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_bytes, log2_count, log2_side, svg};
+use crate::chart::{Axis, COLORS, Chart, GREY, Line, Marks, Shape, log2_bytes, log2_count, log2_side, svg};
+use crate::estimates::{Estimator, Work, invokeai_constant};
+use crate::published::{Published, RTX_4090};
+use crate::{Measurement, Operation};
 
 /// Width and height of a plot, pixels.
 const SIZE: (u32, u32) = (760, 460);

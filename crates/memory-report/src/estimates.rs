@@ -1,9 +1,9 @@
 //! Published formulas that people use today to estimate a VAE's memory. None of them looks at the
 //! network.
 
+use wgvae::{Bytes, Family, Size};
+
 use super::Operation;
-use crate::model::config::Family;
-use crate::tensor::{Bytes, Size};
 
 /// A published way to estimate the memory of a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

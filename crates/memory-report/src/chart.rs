@@ -6,9 +6,11 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use wgvae::{Bytes, Error, Result};
 
+pub use plotters::style::{RGBColor, WHITE};
+
 /// Colours that people with any colour vision can tell apart (Okabe and Ito, 2008), without black
 /// and yellow.
-pub(super) const COLORS: [RGBColor; 6] = [
+pub const COLORS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -18,27 +20,32 @@ pub(super) const COLORS: [RGBColor; 6] = [
 ];
 
 /// Colour of reference values, shown for comparison.
-pub(super) const GREY: RGBColor = RGBColor(128, 128, 128);
+pub const GREY: RGBColor = RGBColor(128, 128, 128);
 
 /// Font of labels. Charts draw text at about four fifths of this size.
 const FONT: (&str, i32) = ("sans-serif", 18);
 
 /// Shape of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
+    /// Full circle.
     Circle,
+    /// Full triangle.
     Triangle,
+    /// Full square.
     Square,
+    /// Diagonal cross.
     Cross,
+    /// Circle without a filling.
     Ring,
 }
 
 impl Shape {
     /// All shapes.
-    pub(super) const ALL: [Self; 5] = [Self::Circle, Self::Triangle, Self::Square, Self::Cross, Self::Ring];
+    pub const ALL: [Self; 5] = [Self::Circle, Self::Triangle, Self::Square, Self::Cross, Self::Ring];
 
     /// Returns the shape as a character, for legends.
-    pub(super) fn symbol(self) -> char {
+    pub fn symbol(self) -> char {
         match self {
             Self::Circle => '●',
             Self::Triangle => '▲',
@@ -51,7 +58,7 @@ impl Shape {
 
 /// Axis with its name, its ends, and its labels.
 #[derive(Debug, Clone)]
-pub(super) struct Axis {
+pub struct Axis {
     name: String,
     ends: (f64, f64),
     ticks: Vec<(f64, String)>,
@@ -59,34 +66,45 @@ pub(super) struct Axis {
 
 /// Points that share one kind of mark.
 #[derive(Debug)]
-pub(super) struct Marks {
-    pub(super) points: Vec<(f64, f64)>,
-    pub(super) color: RGBColor,
-    pub(super) shape: Shape,
+pub struct Marks {
+    /// Coordinates on the axes.
+    pub points: Vec<(f64, f64)>,
+    /// Colour of all marks.
+    pub color: RGBColor,
+    /// Shape of all marks.
+    pub shape: Shape,
 }
 
 /// Line, with an optional name to the right of its end. See [`Axis::with_room_for_names`].
 #[derive(Debug)]
-pub(super) struct Line {
-    pub(super) points: Vec<(f64, f64)>,
-    pub(super) color: RGBColor,
-    pub(super) dashed: bool,
-    pub(super) name: Option<String>,
+pub struct Line {
+    /// Coordinates on the axes, from one end to the other.
+    pub points: Vec<(f64, f64)>,
+    /// Colour of the line.
+    pub color: RGBColor,
+    /// True if the line is dashed.
+    pub dashed: bool,
+    /// Name to the right of the end.
+    pub name: Option<String>,
 }
 
 /// Chart with its axes, lines and marks.
 #[derive(Debug)]
-pub(super) struct Chart {
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) lines: Vec<Line>,
-    pub(super) marks: Vec<Marks>,
+pub struct Chart {
+    /// Axis along the bottom.
+    pub x: Axis,
+    /// Axis at the left.
+    pub y: Axis,
+    /// Lines, drawn below the marks.
+    pub lines: Vec<Line>,
+    /// Marks.
+    pub marks: Vec<Marks>,
 }
 
 impl Axis {
     /// Returns a linear axis from 0 to a little above the largest of `values`, labelled at round
     /// numbers.
-    pub(super) fn linear(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn linear(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let most = values.into_iter().fold(0.0, f64::max).max(1e-9) * 1.08;
         let magnitude = 10_f64.powf((most / 4.0).log10().floor());
         let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * magnitude);
@@ -98,24 +116,24 @@ impl Axis {
 
     /// Returns a logarithmic axis of bytes, labelled at powers of two. Coordinates come from
     /// [`log2_bytes`].
-    pub(super) fn bytes(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn bytes(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         Self::log2(name, values, |power| Bytes(1 << power).to_string().replace(".0 ", " "))
     }
 
     /// Returns a logarithmic axis of picture sizes, labelled with the side of a square of that many
     /// pixels. Coordinates come from [`log2_side`].
-    pub(super) fn sides(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn sides(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         Self::log2(name, values, |power| format!("{}²", 1_u64 << power))
     }
 
     /// Returns a logarithmic axis of counts, labelled at powers of two. Coordinates come from
     /// [`log2_count`].
-    pub(super) fn counts(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
+    pub fn counts(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         Self::log2(name, values, |power| (1_u64 << power).to_string())
     }
 
     /// Returns the axis, longer by about a third, so that names of lines have room at the right.
-    pub(super) fn with_room_for_names(mut self) -> Self {
+    pub fn with_room_for_names(mut self) -> Self {
         self.ends.1 += 0.38 * (self.ends.1 - self.ends.0);
         self
     }
@@ -161,23 +179,23 @@ impl ValueFormatter<f64> for Axis {
 
 /// Returns the coordinate of a count.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
-pub(super) fn log2_count(count: u64) -> f64 {
+pub fn log2_count(count: u64) -> f64 {
     (count.max(1) as f64).log2()
 }
 
 /// Returns the coordinate of a number of bytes.
-pub(super) fn log2_bytes(bytes: Bytes) -> f64 {
+pub fn log2_bytes(bytes: Bytes) -> f64 {
     log2_count(bytes.0)
 }
 
 /// Returns the coordinate of a picture of `pixels` pixels: the side of a square of that many.
-pub(super) fn log2_side(pixels: u64) -> f64 {
+pub fn log2_side(pixels: u64) -> f64 {
     log2_count(pixels) / 2.0
 }
 
 /// Draws `charts`, each of `width` x `height` pixels, one below the other. Give a `background` to
 /// charts in files of their own.
-pub(super) fn svg(charts: &[Chart], (width, height): (u32, u32), background: Option<RGBColor>) -> Result<String> {
+pub fn svg(charts: &[Chart], (width, height): (u32, u32), background: Option<RGBColor>) -> Result<String> {
     let failed = |error: String| Error::Format { file: "chart".to_owned(), problem: error };
     let mut text = String::new();
     let rows = u32::try_from(charts.len()).unwrap_or(1).max(1);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use wgvae::report::{Adapter, Machine, MemoryReport};
+use crate::{Adapter, Machine, MemoryReport};
 
 /// Chooses the short names of every report's adapters. An adapter of one machine has the same name
 /// in all reports. If two adapters would share a name, the later one gets a number.

@@ -1,15 +1,25 @@
 //! The memory report: predicted and measured memory of decodes and encodes. One file per machine,
-//! for programs to read, with today's common estimates for comparison. This module measures and
-//! draws nothing; the command line and the page do.
+//! for programs to read, with today's common estimates for comparison.
+//!
+//! [`MemoryReport`] is the format, and [`merge`] reads it from files. [`text`] and [`html`] show
+//! reports, with charts that [`chart`] draws. Nothing here measures; the command line does.
+//!
+//! This crate serves the command line. Its interface changes without notice.
 
+pub mod chart;
 pub mod estimates;
+pub mod html;
+mod labels;
+pub mod merge;
+mod plots;
 pub mod published;
 mod read;
+mod rows;
+mod runs;
+pub mod text;
 
 use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::limits::DeviceLimits;
-use crate::tensor::{Bytes, Size, Storage};
+use wgvae::{Bytes, DeviceLimits, Size, Storage};
 
 /// Value of [`MemoryReport::schema`] in every report.
 pub const SCHEMA: &str = "wgvae-memory-report";

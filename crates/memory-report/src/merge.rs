@@ -2,15 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use wgvae::report::MemoryReport;
 use wgvae::{Error, Result};
+
+use crate::MemoryReport;
 
 /// Longest report that is read, in bytes. A report of a thousand measurements has about 700
 /// thousand.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads all of `paths`, in this order.
-pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<MemoryReport>> {
+///
+/// # Errors
+/// [`Error::Io`], or [`Error::Format`] for a file that is too long or no report.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<MemoryReport>> {
     paths.iter().map(|path| read_one(path)).collect()
 }
 

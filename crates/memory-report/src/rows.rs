@@ -1,6 +1,6 @@
 //! Measurements of several reports in one list.
 
-use wgvae::report::{Measurement, MemoryReport};
+use crate::{Measurement, MemoryReport};
 
 /// Measurement with its adapter.
 #[derive(Debug, Clone, Copy)]

@@ -4,9 +4,10 @@
 //! Source: the report in `InvokeAI`'s pull request 8414 (2025). Its "MB" are MiB: 1068 for 512x512
 //! in f16 is its constant 2136.
 
+use wgvae::Bytes;
+
 use super::Operation;
 use super::Operation::{Decode, Encode};
-use crate::tensor::Bytes;
 
 /// Name of the measured GPU.
 pub const DEVICE: &str = "NVIDIA GeForce RTX 4090, PyTorch, f16";

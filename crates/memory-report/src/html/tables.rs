@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 use wgvae::Bytes;
-use wgvae::report::estimates::{Estimator, Work};
-use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
-use wgvae::report::{Adapter, Measurement, MemoryReport, Operation};
 
 use super::is_exact;
-use crate::cli::memory::labels::distinct;
-use crate::cli::memory::rows::Row;
-use crate::cli::memory::runs::Runs;
-use crate::cli::memory::text::storage_name;
+use crate::estimates::{Estimator, Work};
+use crate::labels::distinct;
+use crate::published::{RESERVE_RATIOS, RTX_4090};
+use crate::rows::Row;
+use crate::runs::Runs;
+use crate::text::storage_name;
+use crate::{Adapter, Measurement, MemoryReport, Operation};
 
 /// Returns the table of machines and their adapters.
 pub(super) fn adapters(reports: &[MemoryReport], labels: &[Vec<String>]) -> Markup {

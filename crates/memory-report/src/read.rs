@@ -4,10 +4,9 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use wgvae::{Bytes, Error, Result};
 
 use super::{CLIPS_SINCE, Measurement, MemoryReport, Predicted, SCHEMA, VERSION};
-use crate::error::{Error, Result};
-use crate::tensor::Bytes;
 
 /// Largest side in pixels. Larger sides count as corrupt.
 const MAX_SIDE: u32 = 1 << 20;
