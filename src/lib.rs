@@ -22,6 +22,9 @@
 //! # }
 //! ```
 
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+pub mod demo;
 mod direction;
 mod error;
 #[doc(hidden)]
@@ -40,7 +43,6 @@ pub mod plan;
 mod printable;
 #[doc(hidden)]
 pub mod quality;
-pub mod report;
 mod selftest;
 mod tensor;
 #[doc(hidden)]
@@ -76,20 +78,18 @@ pub use vae::{
     check_clips, check_decoder, check_encoder, plan, weight_reads,
 };
 
-/// Readers and writers for the command line and for the crate's own tests. This module and the
-/// hidden modules `gpu`, `kernels`, `model`, `plan` and `tiling` are not part of the API: they
-/// change without notice.
+/// Parts of the crate for the other crates of its repository and for its own tests. This module
+/// and the hidden modules `demo`, `gpu`, `kernels`, `model`, `plan`, `quality` and `tiling` are not
+/// part of the API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::io::shard_index;
-    #[cfg(feature = "cli")]
-    pub use crate::io::{clip_files, image_file, part_file, picture};
-    pub use crate::io::{clips, convert, names, npy, safetensors};
+    pub use crate::io::{array_file, clips, convert, images, latents, names, npy, safetensors};
     pub use crate::limits::PlannedUnits;
     pub use crate::model::config;
     pub use crate::printable::Printable;
-    pub use crate::quality;
+    pub use crate::tensor::MAX_PIXELS;
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
 }
 

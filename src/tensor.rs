@@ -92,7 +92,7 @@ pub struct Size {
 }
 
 /// The most pixels of an image, 32768 by 32768. A larger size is taken for a mistake.
-pub(crate) const MAX_PIXELS: u64 = 1 << 30;
+pub const MAX_PIXELS: u64 = 1 << 30;
 
 impl Size {
     /// Returns the number of pixels.

@@ -17,7 +17,6 @@ mod circles;
 mod clip;
 #[path = "cpu/clip_plans.rs"]
 mod clip_plans;
-#[cfg(feature = "cli")]
 #[path = "cpu/clips/mod.rs"]
 mod clips;
 #[path = "cpu/config.rs"]
@@ -42,7 +41,6 @@ mod graph;
 mod graphs;
 #[path = "support/hollow.rs"]
 mod hollow;
-#[cfg(feature = "cli")]
 #[path = "cpu/image_files.rs"]
 mod image_files;
 #[path = "cpu/interface.rs"]
@@ -75,7 +73,6 @@ mod networks;
 mod npy;
 #[path = "cpu/packing.rs"]
 mod packing;
-#[cfg(feature = "cli")]
 #[path = "cpu/pictures.rs"]
 mod pictures;
 #[path = "support/plan_checks.rs"]
@@ -84,7 +81,6 @@ mod plan_checks;
 mod plan_properties;
 #[path = "cpu/plan_snapshots.rs"]
 mod plan_snapshots;
-#[cfg(feature = "cli")]
 #[path = "support/png_header.rs"]
 mod png_header;
 #[path = "cpu/posterior.rs"]

@@ -319,10 +319,10 @@ def draw_slots(plan):
 def draw_layers():
     drawing = Drawing(760, 420, "Layers: what may use what")
     box = drawing.box
-    box(20, 16, 230, 52, "command line", "src/cli, src/main.rs")
+    box(20, 16, 230, 52, "command line", "the crates in crates/")
     box(265, 16, 230, 52, "browser", "src/web, package in web/src")
     box(510, 16, 230, 52, "Python", "python/src, python/wgvae")
-    box(20, 100, 720, 52, "vae", "the facade: load, plan, decode, encode; beside it: selftest, tuning, report")
+    box(20, 100, 720, 52, "vae", "the facade: load, plan, decode, encode; beside it: selftest, tuning")
     box(20, 196, 170, 66, "io", "bytes in and out", "no wgpu")
     box(205, 196, 170, 66, "gpu", "runs a plan", "alone names wgpu")
     box(390, 196, 350, 66, "plan", "when and where: graph + limits + options", "a value; no wgpu, no clock")

@@ -2,11 +2,11 @@
 
 use pollster::block_on;
 use pyo3::prelude::*;
-use wgvae::internals::picture::{Levels, Picture};
 use wgvae::{
     AutoencoderConfig, Directions, Encoded, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Pixels,
     Posterior, RowPixels, Rows, Size, Vae,
 };
+use wgvae_media::picture::{Levels, Picture};
 
 use crate::arrays::{Array, Values, array, reserve};
 use crate::device::Device;

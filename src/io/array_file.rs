@@ -12,15 +12,25 @@ const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
 /// An array that was found in a file but not read yet.
 #[derive(Debug)]
-pub(super) enum ArrayFile {
+pub enum ArrayFile {
+    /// The only array of a .npy file.
     Npy(TensorInfo),
-    Safetensors { header: Header, name: String },
+    /// The tensor `name` of a .safetensors file.
+    Safetensors {
+        /// Header of the file.
+        header: Header,
+        /// Name of the tensor.
+        name: String,
+    },
 }
 
 impl ArrayFile {
     /// Finds the tensor `name`. Without a name, finds the first of the names in `usual` that
     /// exists. `what` names the content in errors: `latents` or `images`.
-    pub(super) async fn find(source: &dyn ByteSource, what: &str, name: Option<&str>, usual: &[&str]) -> Result<Self> {
+    ///
+    /// # Errors
+    /// See [`read_images`](crate::read_images).
+    pub async fn find(source: &dyn ByteSource, what: &str, name: Option<&str>, usual: &[&str]) -> Result<Self> {
         let start = source.read_at(0, source.len().min(NPY_MAGIC.len() as u64)).await?;
         if start == NPY_MAGIC {
             return match name {
@@ -41,7 +51,7 @@ impl ArrayFile {
     }
 
     /// Returns the position, shape and element type of the array.
-    pub(super) fn info(&self) -> &TensorInfo {
+    pub fn info(&self) -> &TensorInfo {
         match self {
             Self::Npy(info) => info,
             Self::Safetensors { header, name } => &header.tensors[name],
@@ -49,12 +59,18 @@ impl ArrayFile {
     }
 
     /// Reads the whole array.
-    pub(super) async fn read(&self, source: &dyn ByteSource) -> Result<HostTensor> {
+    ///
+    /// # Errors
+    /// See [`read_tensor`].
+    pub async fn read(&self, source: &dyn ByteSource) -> Result<HostTensor> {
         read_tensor(source, self.name(source), self.info()).await
     }
 
     /// Reads `count` elements from element `first` on.
-    pub(super) async fn read_elements(&self, source: &dyn ByteSource, first: u64, count: u64) -> Result<Vec<f32>> {
+    ///
+    /// # Errors
+    /// See [`read_elements`](super::safetensors::read_elements).
+    pub async fn read_elements(&self, source: &dyn ByteSource, first: u64, count: u64) -> Result<Vec<f32>> {
         read_elements(source, self.name(source), self.info(), first, count).await
     }
 

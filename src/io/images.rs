@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::tensor::HostTensor;
 
 /// Default names of the tensor. A decode to floats writes the first.
-pub(super) const TENSORS: &[&str] = &["image", "images"];
+pub const TENSORS: &[&str] = &["image", "images"];
 
 /// Reads the array of a .npy file, or the tensor `name` of a .safetensors file. Without a name it
 /// reads `image`, or else `images`. It checks neither shape nor values.

@@ -11,7 +11,7 @@ use crate::ordered::Ordered as _;
 use crate::tensor::HostTensor;
 
 /// Default name of the tensor that is read, and name of the tensor that is written.
-pub(super) const TENSOR: &str = "latents";
+pub const TENSOR: &str = "latents";
 
 /// Name of the tensor in `ComfyUI`'s .latent files, tried if a file has no `latents`. Its values
 /// are the VAE's own, because the sampler has already divided them by the model's scaling factor.
@@ -102,7 +102,7 @@ pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) 
 }
 
 /// Makes the metadata of such a file: `unscaled` and `facts`.
-pub(super) fn metadata(space: LatentSpace, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
+pub fn metadata(space: LatentSpace, facts: &[(&'static str, String)]) -> BTreeMap<&'static str, String> {
     let mut metadata = facts.iter().cloned().into_map();
     metadata.insert(UNSCALED, space.is_unscaled().to_string());
     metadata

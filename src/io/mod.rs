@@ -1,28 +1,20 @@
 //! Readers and writers of checkpoints, arrays, images and clips. This layer knows nothing of
 //! graphs, plans or devices.
 
-#[cfg(feature = "cli")]
-pub mod clip_files;
+pub mod array_file;
 pub mod clips;
 pub mod convert;
-#[cfg(feature = "cli")]
-pub mod image_file;
+pub mod images;
+pub mod latents;
 pub mod names;
 pub mod npy;
-#[cfg(feature = "cli")]
-pub mod part_file;
-#[cfg(feature = "cli")]
-pub mod picture;
 pub mod safetensors;
 
-mod array_file;
 mod checkpoint;
 #[cfg(not(target_arch = "wasm32"))]
 mod file;
 #[cfg(not(target_arch = "wasm32"))]
 mod folder;
-mod images;
-mod latents;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod shard_index;
 mod source;

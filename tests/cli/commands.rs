@@ -1,11 +1,10 @@
 //! Other commands: demo, plan, inspect, adapters, and every command's help.
 
 use std::io::{Seek as _, SeekFrom, Write as _};
-use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::tool::Folder;
+use crate::tool::{Folder, fixture_path};
 
 #[test]
 fn the_demo_writes_a_picture() {
@@ -65,7 +64,7 @@ fn a_plan_predicts_what_a_decode_takes() {
 /// Writes a sparse file with the tensors of a published checkpoint: only its header takes space on
 /// the disk.
 pub(crate) fn write_hollow(folder: &Folder, keys: &str, prefix: &str, name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/keys").join(keys);
+    let path = fixture_path("keys").join(keys);
     let shapes: Map<String, Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let (mut header, mut end) = (Map::new(), 0);
     for (tensor, shape) in &shapes {

@@ -6,7 +6,6 @@
 //! model. Measurements of published models take minutes, so they are planned as written, but run
 //! with the embedded model (a small one for clips) and small pictures.
 
-use std::path::Path;
 use std::process::Command;
 
 use image::ExtendedColorType;
@@ -18,7 +17,7 @@ use crate::commands::write_hollow;
 use crate::encode::png;
 use crate::formula;
 use crate::hub::server::{Hub, ID, Manners};
-use crate::tool::{Entry, Folder, Outcome, finish, safetensors};
+use crate::tool::{Entry, Folder, Outcome, finish, repository, safetensors};
 
 /// Documents with commands, beside the pages of [`FOLDERS`].
 const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];
@@ -38,10 +37,6 @@ const PAGES_OF_COMMANDS: [&str; 6] = [
 
 /// Flags whose value is a file that the command writes.
 const WRITTEN: [&str; 5] = ["-o", "--output", "--svg", "--html", "--report"];
-
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// Returns README.md, results/README.md and every page of the folders.
 fn documents() -> Vec<String> {

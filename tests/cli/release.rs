@@ -4,11 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::tool::{Folder, Outcome, finish};
-
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use crate::tool::{Folder, Outcome, finish, repository};
 
 fn run(program: &Path, args: &[&str]) -> Outcome {
     finish(Command::new(program).args(args).stdin(Stdio::null()))

@@ -2,7 +2,7 @@
 
 use image::ExtendedColorType;
 use wgvae::Size;
-use wgvae::internals::quality::{psnr, squared_differences, ssim};
+use wgvae::quality::{psnr, squared_differences, ssim};
 
 use crate::encode::{levels, png};
 use crate::tool::{Folder, Outcome};

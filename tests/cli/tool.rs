@@ -60,9 +60,14 @@ pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
+/// Returns the folder of the repository, two above this package's.
+pub(crate) fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
 /// Returns the path of a file in `tests/fixtures`.
 pub(crate) fn fixture_path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+    repository().join("tests/fixtures").join(name)
 }
 
 /// Reads a file in `tests/fixtures`.

@@ -3,7 +3,7 @@
 use image::ExtendedColorType;
 
 use crate::encode::png;
-use crate::tool::{Folder, Outcome, fixture_path, weights_of_both};
+use crate::tool::{Folder, Outcome, repository, weights_of_both};
 
 /// Makes a folder with a model that encodes, and a picture whose encode prints a note.
 fn folder() -> Folder {
@@ -110,7 +110,7 @@ fn exit_codes_are_those_that_are_documented() {
     }
     // Exit code 130 is tested with Ctrl-C, and doctor's codes with doctor.
     let help = folder.run(&["--help"]).ok().stdout;
-    let guide = std::fs::read_to_string(fixture_path("../../docs/guide/cli.md")).unwrap();
+    let guide = std::fs::read_to_string(repository().join("docs/guide/cli.md")).unwrap();
     for document in [help, guide] {
         let (_, codes) = document.split_once("xit codes").unwrap_or_else(|| panic!("no exit codes in {document}"));
         let numbers = codes.split(|letter: char| !letter.is_ascii_digit()).filter(|number| !number.is_empty());

@@ -4,15 +4,14 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use wgvae::internals::odd_network;
-use wgvae::report::Operation;
-use wgvae::report::estimates::{Estimator, Work};
+use wgvae::{
+    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Direction,
+    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, LatentSpace, Latents, LoadOptions, MatrixUnits, Network,
+    Output, Parking, Planner, Plans, Precision, Size, Storage, Tiling, Vendor,
+};
+use wgvae_memory_report::estimates::{Estimator, Work};
 
 use crate::networks::with_kl;
-use wgvae::{
-    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions,
-    Error, FAMILIES, Family, HostTensor, Kl, LatentSpace, Latents, LoadOptions, MatrixUnits, Network, Output, Parking,
-    Planner, Plans, Precision, Size, Storage, Tiling, Vendor,
-};
 
 /// Most steps of a plan, and most bytes of its parameters: 2^21 steps, each with at most 256 bytes
 /// of parameters.
@@ -289,7 +288,7 @@ proptest! {
 
     #[test]
     fn estimates_of_anything_are_answers(family in 0..FAMILIES.len(), size in any_size(), Bytes(element_bytes) in any_bytes(), encode in any::<bool>()) {
-        let operation = if encode { Operation::Encode } else { Operation::Decode };
+        let operation = if encode { Direction::Encode } else { Direction::Decode };
         let work = Work { family: FAMILIES[family].name, operation, size, element_bytes };
         for estimator in Estimator::ALL {
             let _ = estimator.bytes(&work);

@@ -7,8 +7,8 @@ use wgvae::LatentSpace;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use wgvae::Size;
-use wgvae::internals::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, Tiny};
 use wgvae::internals::names::{half_prefix, translate};
+use wgvae::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, Tiny};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 

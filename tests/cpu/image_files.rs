@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use wgvae::Size;
-use wgvae::internals::image_file::{ImageFormat, Pixels, PngRows, encode_image, numbered, write_image};
-use wgvae::internals::part_file::{PartFile, check_writable, write_atomically};
+use wgvae_media::image_file::{ImageFormat, Pixels, PngRows, encode_image, numbered, write_image};
+use wgvae_media::part_file::{PartFile, check_writable, write_atomically};
 
 const SIZE: Size = Size { width: 5, height: 3 };
 

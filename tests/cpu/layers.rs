@@ -1,7 +1,22 @@
-//! Test of every `crate::` path in `src/` against the table of layers in ARCHITECTURE.md.
+//! Tests of the tables of crates and layers in ARCHITECTURE.md: each crate depends only on those
+//! below, and every `crate::` path in `src/` leads to a layer below.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// Crates (folders with a manifest), each with the crates of the workspace that it may depend on.
+/// Tests, benches and tools may use all of them.
+const CRATES: &[(&str, &[&str])] = &[
+    (".", &[]),
+    ("crates/media", &["wgvae"]),
+    ("crates/memory-report", &["wgvae"]),
+    ("crates/cli", &["wgvae", "wgvae-media", "wgvae-memory-report"]),
+    ("python", &["wgvae", "wgvae-media"]),
+];
+
+/// Dependencies that only the crates above the library may have. `ureq` is the library's if its
+/// feature `hub` asks for it.
+const NOT_OF_THE_LIBRARY: &[&str] = &["clap", "image", "maud", "png", "plotters", "y4m"];
 
 /// Layers (first component below `src/`), each with the modules that it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -16,9 +31,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("plan", &["ordered", "model", "kernels", "limits", "tensor", "error"]),
     ("gpu", &["plan", "kernels", "limits", "tensor", "error"]),
     ("io", &["ordered", "tensor", "error", "model::config"]),
-    ("report", &["direction", "tensor", "limits", "error", "model::config"]),
     ("tiling", &["tensor", "error", "model::config"]),
     ("quality", &["tensor"]),
+    ("demo", &["io", "error"]),
     ("hub", &["io", "tensor", "error"]),
     ("tuning", &["gpu", "plan", "kernels", "model", "limits", "tensor", "error"]),
     ("selftest", &["vae", "io", "gpu", "plan", "kernels", "limits", "tensor", "error"]),
@@ -45,10 +60,6 @@ const LAYERS: &[(&str, &[&str])] = &[
         "web",
         &["vae", "tuning", "selftest", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"],
     ),
-    // These modules use the crate from outside, as `wgvae::...`.
-    ("main", &["cli", "demo"]),
-    ("cli", &["demo"]),
-    ("demo", &["cli"]),
 ];
 
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -87,6 +98,48 @@ fn crate_paths(code: &str) -> Vec<String> {
 fn is_allowed(path: &str, layer: &str, may: &[&str]) -> bool {
     let within = |allowed: &str| path == allowed || path.starts_with(&format!("{allowed}::"));
     within(layer) || may.iter().any(|allowed| within(allowed))
+}
+
+/// Returns the names in the tables `[dependencies]` of a manifest, those for one target among them.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let mut is_dependency = false;
+    let mut found = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            is_dependency =
+                line == "[dependencies]" || (line.starts_with("[target.") && line.ends_with(".dependencies]"));
+        } else if is_dependency && line.starts_with(|letter: char| letter.is_alphanumeric()) {
+            found.extend(line.split([' ', '.', '=']).next());
+        }
+    }
+    found
+}
+
+#[test]
+fn crates_depend_only_on_the_crates_below() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in std::fs::read_dir(root.join("crates")).unwrap() {
+        let folder = format!("crates/{}", folder.unwrap().file_name().to_str().unwrap());
+        assert!(CRATES.iter().any(|(known, _)| *known == folder), "{folder} has no row in tests/cpu/layers.rs");
+    }
+    for (folder, may) in CRATES {
+        let manifest = std::fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap();
+        let used = dependencies(&manifest);
+        let ours: Vec<&str> = used.iter().copied().filter(|name| name.starts_with("wgvae")).collect();
+        assert_eq!(ours, *may, "{folder}/Cargo.toml and its row in tests/cpu/layers.rs");
+        assert!(!used.is_empty(), "{folder}/Cargo.toml: no dependencies were read");
+        if *folder == "." {
+            let wrong: Vec<_> = used.iter().filter(|name| NOT_OF_THE_LIBRARY.contains(name)).collect();
+            assert!(wrong.is_empty(), "the library depends on {wrong:?}");
+        }
+    }
+}
+
+#[test]
+fn the_reader_of_manifests_sees_all_kinds_of_rows() {
+    let manifest = "[package]\nname = \"x\"\n[dependencies]\na = \"1\"\n# b = \"1\"\nwgvae.workspace = true\n\
+        [target.'cfg(unix)'.dependencies]\nc = { version = \"1\" }\n[dev-dependencies]\nd = \"1\"\n";
+    assert_eq!(dependencies(manifest), ["a", "wgvae", "c"]);
 }
 
 #[test]

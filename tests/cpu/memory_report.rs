@@ -1,11 +1,11 @@
 //! Estimates of other tools against their authors' numbers, and the format of the memory report.
 
 use serde_json::{Value, json};
-use wgvae::report::Operation::{Decode, Encode};
-use wgvae::report::estimates::{Estimator, Work, im2col};
-use wgvae::report::published::{RESERVE_RATIOS, RTX_4090};
-use wgvae::report::{Measurement, MemoryReport, Operation, States, VERSION};
-use wgvae::{Bytes, Size};
+use wgvae::Direction::{Decode, Encode};
+use wgvae::{Bytes, Direction, Size};
+use wgvae_memory_report::estimates::{Estimator, Work, im2col};
+use wgvae_memory_report::published::{RESERVE_RATIOS, RTX_4090};
+use wgvae_memory_report::{Measurement, MemoryReport, States, VERSION};
 
 const MIB: u64 = 1 << 20;
 
@@ -13,7 +13,7 @@ fn square(side: u32) -> Size {
     Size { width: side, height: side }
 }
 
-fn estimate(estimator: Estimator, family: &str, operation: Operation, side: u32, element_bytes: u64) -> Option<u64> {
+fn estimate(estimator: Estimator, family: &str, operation: Direction, side: u32, element_bytes: u64) -> Option<u64> {
     estimator.bytes(&Work { family, operation, size: square(side), element_bytes }).map(|bytes| bytes.0)
 }
 

@@ -9,7 +9,7 @@ use image::codecs::webp::WebPEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use tempfile::TempDir;
 use wgvae::Size;
-use wgvae::internals::picture::{Fit, Levels, Picture, PictureFile, Remark, Resize};
+use wgvae_media::picture::{Fit, Levels, Picture, PictureFile, Remark, Resize};
 
 use crate::fixture::Fixture;
 use crate::png_header::png_header;

@@ -1,7 +1,7 @@
 //! PSNR and SSIM against scikit-image.
 
 use wgvae::Size;
-use wgvae::internals::quality::{psnr, squared_differences, ssim};
+use wgvae::quality::{psnr, squared_differences, ssim};
 
 use crate::fixture::Fixture;
 

@@ -1,7 +1,7 @@
 // @ts-check
 // Memory that other tools estimate for a decode with Stable Diffusion 1.x's VAE, by their published
-// formulas. It is src/report/estimates.rs in JavaScript, as far as the page draws it. None of the
-// formulas looks at the network.
+// formulas. It is crates/memory-report/src/estimates.rs in JavaScript, as far as the page draws it.
+// None of the formulas looks at the network.
 
 /** Number of weights of Stable Diffusion 1.x's VAE, encoder included. */
 const PARAMETERS = 83_653_863;

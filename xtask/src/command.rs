@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-/// Packages and features that every test command selects. They are always the same, so that each
-/// dependency is compiled once. `xtask` is excluded because it is running.
-const SELECTION: [&str; 6] = ["--release", "--workspace", "--exclude", "xtask", "--features", "wgvae/cli"];
+/// Packages that every test command selects. They are always the same, so that each dependency is
+/// compiled once. `xtask` is excluded because it is running.
+const SELECTION: [&str; 4] = ["--release", "--workspace", "--exclude", "xtask"];
 
 /// Returns a cargo command for all packages.
 pub(crate) fn selected(task: &str) -> Command {

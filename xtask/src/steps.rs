@@ -18,7 +18,7 @@ use crate::{browser, gpu_day, isa, python, wasm, web, words};
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
-    cargo(&["build", "--release", "--features", "cli"])?;
+    cargo(&["build", "--release", "--package", "wgvae-cli"])?;
     ensure_adapter(&wgvae())?;
     run(Command::new(wgvae()).arg("demo").arg("--output").arg(output))
 }

@@ -2,7 +2,6 @@
 //! a promise. All of them check that the library does not panic and uses little memory.
 
 mod files;
-#[cfg(feature = "cli")]
 mod pictures;
 mod plans;
 mod texts;
@@ -33,7 +32,6 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "config", run: texts::config, fixed: 64 << 10, each: 112 },
     Target { name: "memory_report", run: texts::memory_report, fixed: 64 << 10, each: 32 },
     // Image encoders have their own tables and windows.
-    #[cfg(feature = "cli")]
     Target { name: "image_file", run: pictures::image_file, fixed: 4 << 20, each: 64 },
     // A plan is as large as the work it describes, not as its description. With the most steps
     // allowed it takes 400 MiB, and three times as much while it is spilled for a budget.

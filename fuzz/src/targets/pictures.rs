@@ -3,7 +3,7 @@
 
 use arbitrary::{Result, Unstructured};
 use wgvae::Size;
-use wgvae::internals::image_file::{ImageFormat, Pixels, encode_image};
+use wgvae_media::image_file::{ImageFormat, Pixels, encode_image};
 
 /// A picture as a caller may pass it: its size need not match its pixels.
 struct Picture<'a> {

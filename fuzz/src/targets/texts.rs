@@ -1,9 +1,9 @@
 //! Targets for JSON from elsewhere: configs, indices of shards, memory reports.
 
 use wgvae::internals::shard_index::shard_names;
-use wgvae::report::MemoryReport;
-use wgvae::report::estimates::{Estimator, Work, im2col};
 use wgvae::{AutoencoderConfig, Blend, BlendRule, LatentSpace, Size};
+use wgvae_memory_report::MemoryReport;
+use wgvae_memory_report::estimates::{Estimator, Work, im2col};
 
 /// Fuzzes config.json. An accepted config must be valid.
 pub(super) fn config(bytes: &[u8]) {

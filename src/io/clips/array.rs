@@ -33,7 +33,7 @@ impl ClipAxes {
 }
 
 /// A clip in a file that is not read yet.
-pub(in crate::io) struct ClipArray {
+pub struct ClipArray {
     source: Box<dyn ByteSource>,
     file: ArrayFile,
     axes: ClipAxes,
@@ -49,7 +49,10 @@ impl std::fmt::Debug for ClipArray {
 impl ClipArray {
     /// Takes the array `file` of `source`. `what` names the content in errors: `latents` or
     /// `image`.
-    pub(in crate::io) fn new(source: Box<dyn ByteSource>, file: ArrayFile, what: &'static str) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) if the array is not a clip.
+    pub fn new(source: Box<dyn ByteSource>, file: ArrayFile, what: &'static str) -> Result<Self> {
         let shape = &file.info().shape;
         match ClipAxes::of(shape) {
             Some(axes) => Ok(Self { source, file, axes, what }),
@@ -61,16 +64,22 @@ impl ClipArray {
         }
     }
 
-    pub(in crate::io) fn axes(&self) -> ClipAxes {
+    /// Returns the axes of the clip.
+    pub fn axes(&self) -> ClipAxes {
         self.axes
     }
 
-    pub(in crate::io) fn name(&self) -> &str {
+    /// Returns the name of the file.
+    pub fn name(&self) -> &str {
         self.source.name()
     }
 
     /// Reads `frames` as `[c, frames, h, w]`.
-    pub(in crate::io) async fn read(&self, frames: Range<u64>) -> Result<Vec<f32>> {
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) for frames that the clip does not have, and the errors
+    /// of a read.
+    pub async fn read(&self, frames: Range<u64>) -> Result<Vec<f32>> {
         let ClipAxes { channels, frames: all, size } = self.axes;
         if frames.is_empty() || frames.end > all {
             let found = format!("{} to {}", frames.start, frames.end);

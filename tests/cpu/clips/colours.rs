@@ -2,8 +2,8 @@
 //! f64.
 
 use proptest::prelude::*;
-use wgvae::internals::clip_files::Bits;
-use wgvae::internals::clip_files::bt709::Quantiser;
+use wgvae_media::clip_files::Bits;
+use wgvae_media::clip_files::bt709::Quantiser;
 
 /// Colour bars: R'G'B', and Y', Cb, Cr in 8 and in 10 bits.
 const BARS: [([f32; 3], [u16; 3], [u16; 3]); 8] = [

@@ -1,7 +1,7 @@
 //! Counts of frames and latents, and padding at the end.
 
-use wgvae::internals::clip_files::{FrameSource as _, Pad, Padded, PlanarFrame};
 use wgvae::internals::clips::TimeFactor;
+use wgvae_media::clip_files::{FrameSource as _, Pad, Padded, PlanarFrame};
 
 use super::{Frames, assert_says, frame, size, take_all};
 

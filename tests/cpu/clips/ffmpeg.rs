@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use wgvae::Result;
-use wgvae::internals::clip_files::{
+use wgvae_media::clip_files::{
     Bits, ClipName, Codec, Direct, Ffmpeg, FfmpegSink, FfmpegSource, Fps, FrameSink as _, FrameSource as _,
     PlanarFrame, SinkOptions, Y4mSink, Y4mSource, create_sink, open_source,
 };

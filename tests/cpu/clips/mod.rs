@@ -14,8 +14,8 @@ mod y4m;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use wgvae::internals::clip_files::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
 use wgvae::{Result, Size};
+use wgvae_media::clip_files::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
 
 fn size(width: u32, height: u32) -> Size {
     Size { width, height }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use wgvae::internals::clip_files::{Bits, ClipName, Codec, Fps, Pattern};
 use wgvae::internals::clips::is_clip;
+use wgvae_media::clip_files::{Bits, ClipName, Codec, Fps, Pattern};
 
 use super::{assert_says, folder};
 

@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use wgvae::internals::clip_files::{
-    Direct, Frame, FrameSink as _, FrameSource as _, Pattern, PictureSink, PictureSource,
-};
+use wgvae_media::clip_files::{Direct, Frame, FrameSink as _, FrameSource as _, Pattern, PictureSink, PictureSource};
 
 use super::{assert_says, folder, frame, give, give_all, names, size, take_all};
 

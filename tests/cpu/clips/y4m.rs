@@ -6,9 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use wgvae::Result;
-use wgvae::internals::clip_files::{
-    Bits, Direct, Fps, FrameSink as _, FrameSource as _, PlanarFrame, Y4mSink, Y4mSource,
-};
+use wgvae_media::clip_files::{Bits, Direct, Fps, FrameSink as _, FrameSource as _, PlanarFrame, Y4mSink, Y4mSource};
 
 use super::{assert_says, folder, frame, furthest, give, give_all, names, size, take_all};
 

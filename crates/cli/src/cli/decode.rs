@@ -1,0 +1,196 @@
+//! `wgvae decode`.
+
+mod clip;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use wgvae::{
+    ByteSource, Bytes, Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Output, Result, Tiling,
+    check_decoder,
+};
+use wgvae_media::clip_files::{Bits, ClipName, Fps};
+
+use super::interrupt::Interrupt;
+use super::output::{FormatArg, OutputFiles};
+use super::paths::{check_replaced, model_files};
+use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
+use super::report::Report;
+use super::session::decode_all;
+use super::stderr::timed;
+use super::tiling::{TileArgs, TilingArg};
+use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, latents, stdio};
+
+#[derive(Debug, Args)]
+pub(super) struct DecodeArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Latents `[n, c, h, w]` or `[c, h, w]`, for a clip `[1, c, t, h, w]`; - reads them from stdin
+    ///
+    /// Files: f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy.
+    #[arg(long, value_name = "FILE")]
+    latents: PathBuf,
+    /// Picture to write (.png, .jpg or .webp), or all floats before clamping (.npy or
+    /// .safetensors); - writes to stdout
+    ///
+    /// The floats are `[n, 3, h, w]`, in .safetensors the tensor `image`.
+    ///
+    /// Several pictures get numbers: out.png becomes out-1.png and so on. See --format for stdout.
+    ///
+    /// A clip is written as numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or
+    /// .safetensors `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif if ffmpeg is on the path.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Format on stdout, with -o - [default: png; for a clip y4m]
+    #[arg(long, value_enum)]
+    format: Option<FormatArg>,
+    /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's
+    /// `latent_tensor`]
+    #[arg(long, value_name = "NAME")]
+    tensor: Option<String>,
+    /// Take the latents as the VAE's own, already divided by the scaling factor; ComfyUI's are,
+    /// without saying so
+    #[arg(long)]
+    unscaled: bool,
+    #[command(flatten)]
+    elements: ElementArgs,
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// Most GPU memory to use, such as 512MiB; the picture stays the same to the bit, the time does
+    /// not
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
+    memory_budget: Option<Bytes>,
+    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
+    /// memory
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
+    /// Decode whole, or in tiles to reproduce another tool's result
+    #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
+    tiling: TilingArg,
+    #[command(flatten)]
+    tiles: TileArgs,
+    /// Frames per second of a clip, such as 24, 29.97 or 30000/1001 [default: 24]
+    #[arg(long, value_name = "N")]
+    fps: Option<Fps>,
+    /// Bits per channel of a clip in .y4m or a video [default: 8; .mov: 10]
+    #[arg(long, value_name = "8|10|12")]
+    bits: Option<Bits>,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// JSON report to write: the adapter, the plan, memory and the time of each step
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Times to decode every image; the reported `seconds` are the median of all
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Checks everything that needs no GPU first, then loads the model, decodes, and writes.
+pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
+    let interrupt = Interrupt::install();
+    args.check_format()?;
+    stdio::check_report(args.report.as_deref())?;
+    let source = latents::open(&args.latents, args.tensor.as_deref())?;
+    if let Some(name) = args.clip(&*source).await? {
+        return clip::run(args, &name, source, &interrupt).await;
+    }
+    args.check_image()?;
+    let latents = timed("read latents", latents::from_source(&*source, args.tensor.as_deref())).await?;
+    let latents = args.in_space(latents);
+    let mut files = OutputFiles::new(&args.output, args.format, latents.count())?;
+    let checkpoint = args.model.open().await?;
+    args.check_paths(&checkpoint, &files.names())?;
+    let fits = latents.check_channels(checkpoint.config());
+    fits.map_err(|error| in_file(error, args.latents.display()))?;
+    check_decoder(&checkpoint)?;
+    let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
+    checkpoint.check_space(latents.space())?;
+
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
+    let options = args.options(files.output(), tiling);
+    let request = options.request(latents.size(), latents.space());
+    let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
+    let report = Report::of_decode(&gpu, &mut vae, &request, &runs, &files.names()).await?;
+    let mut written = files.finish();
+    if let Some(path) = &args.report {
+        let mut file = interrupt.begin(path)?;
+        file.write_all(&report.to_bytes()).map_err(|error| file.error(error))?;
+        written.push(file);
+    }
+    interrupt.write(written)?;
+    Ok(report.show(args.json, stdio::is_meant(&args.output)))
+}
+
+impl DecodeArgs {
+    /// Returns the output clip, if this is a decode of one: by the shape of the latents, or by the
+    /// name of the output.
+    async fn clip(&self, latents: &dyn ByteSource) -> Result<Option<ClipName>> {
+        let is_clip = latents::are_of_clip(latents, self.tensor.as_deref()).await;
+        if stdio::is_meant(&self.output) {
+            return match (is_clip, self.format) {
+                (true, Some(other)) if other != FormatArg::Y4m => {
+                    Err(Error::input("--format", "y4m for a clip on stdout", other.name()))
+                }
+                (true, _) | (false, Some(FormatArg::Y4m)) => Ok(Some(ClipName::Standard)),
+                (false, _) => Ok(None),
+            };
+        }
+        if is_clip {
+            return ClipName::expect(&self.output, "--output, of latents of a clip").map(Some);
+        }
+        Ok(ClipName::of(&self.output)?.filter(ClipName::is_only_clip))
+    }
+
+    /// Fails for stdout that is a terminal, and for a format if the output's name has an ending.
+    fn check_format(&self) -> Result<()> {
+        match self.format {
+            _ if stdio::is_meant(&self.output) => stdio::check_no_terminal(),
+            None => Ok(()),
+            Some(format) => {
+                let found = format!("{} with --output {}", format.name(), self.output.display());
+                Err(Error::input("--format", "use with --output - (a file's ending decides its format)", found))
+            }
+        }
+    }
+
+    /// Fails for options that only clips have.
+    fn check_image(&self) -> Result<()> {
+        let found = match (self.fps, self.bits) {
+            (Some(fps), _) => ("--fps", fps.to_string()),
+            (None, Some(bits)) => ("--bits", bits.get().to_string()),
+            (None, None) => return Ok(()),
+        };
+        let expected = "latents of a clip [1, c, t, h, w]";
+        Err(Error::input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
+    }
+
+    /// Returns `latents` in the VAE's own space, if the flag says so.
+    fn in_space(&self, latents: Latents) -> Latents {
+        if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents }
+    }
+
+    fn options(&self, output: Output, tiling: Tiling) -> DecodeOptions {
+        DecodeOptions {
+            output,
+            profile: self.report.is_some(),
+            memory_budget: self.memory_budget,
+            parking: self.parking.into(),
+            tiling,
+        }
+    }
+
+    /// Fails if an output file would replace an input or another output. `outputs` are pictures or
+    /// frames.
+    fn check_paths(&self, checkpoint: &Checkpoint, outputs: &[PathBuf]) -> Result<()> {
+        let inputs: Vec<_> = model_files(checkpoint).chain([("--latents", self.latents.as_path())]).collect();
+        let mut outputs: Vec<_> = outputs.iter().map(|name| ("--output", name.as_path())).collect();
+        outputs.extend(self.report.iter().map(|path| ("--report", path.as_path())));
+        check_replaced(&inputs, &outputs)
+    }
+}

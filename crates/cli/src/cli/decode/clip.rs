@@ -1,0 +1,189 @@
+//! `wgvae decode` of a clip: reads, decodes and writes it part by part.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::json;
+use wgvae::internals::clips::{ClipAxes, ClipLatents};
+use wgvae::{
+    ByteSource, ClipDecoder, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Output,
+    Pixels, Result,
+};
+use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
+
+use super::DecodeArgs;
+use crate::cli::clips::{check_model, check_once, files};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::latents;
+use crate::cli::prepare::{load, open_device};
+use crate::cli::report::{ClipSubject, Report};
+use crate::cli::session::Session;
+use crate::cli::stderr::note;
+use crate::cli::tiling::{TilingArg, tiling_json};
+
+/// Checks everything that needs no GPU first, then loads the model, decodes, and writes frames as
+/// they arrive.
+pub(super) async fn run(
+    args: &DecodeArgs,
+    name: &ClipName,
+    source: Box<dyn ByteSource>,
+    interrupt: &Interrupt,
+) -> Result<String> {
+    check_options(args)?;
+    let checkpoint = args.model.open().await?;
+    let config = checkpoint.config();
+    let tiling = args.tiles.tiling(args.tiling, config)?;
+    let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
+    let latents =
+        latents::open_clip(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
+            .await?;
+    let space = if args.unscaled { LatentSpace::Vae } else { latents.space() };
+    checkpoint.check_space(space)?;
+    let axes = latents.axes();
+    let size = config.image_size(axes.size, space);
+    let frames = factor.frames(axes.frames).ok_or_else(|| too_many(args, axes))?;
+    check_paths(args, &checkpoint, name, frames)?;
+    let (fps, ffmpeg) = (args.fps.unwrap_or_default(), Ffmpeg::default());
+    let sink =
+        create_sink(name, SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg })?;
+    say_others(name, frames)?;
+
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
+    let output = match sink.wants() {
+        FrameFormat::Rgba8 => Output::Rgba8,
+        FrameFormat::Floats => Output::Raw,
+    };
+    let options = args.options(output, tiling);
+    let request = options.request(axes.size, space).of_clip();
+    let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let mut clip = vae.decode_clip(axes.size, space, &options).await?;
+    let start = Instant::now();
+    let mut work =
+        Work { latents, space, sink, written: 0, session: Session::new("decode", &gpu, interrupt, Some(axes.frames)) };
+    let end = work.decode(&mut clip).await.inspect_err(|_| say_written(name, work.written))?;
+    if end.is_break() {
+        // The reader has closed the pipe, and has no use for facts.
+        return Ok(String::new());
+    }
+    let subject = ClipSubject {
+        operation: Direction::Decode,
+        frames,
+        size,
+        fps: Some(fps),
+        seconds: start.elapsed().as_secs_f64(),
+        facts: json!({ "tiling": tiling_json(tiling, clip.vae().config(), axes.size) }),
+    };
+    let report = Report::of_clip((&gpu, clip.vae()), clip.plans(), subject, work.session, &files(name, frames));
+    let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
+    interrupt.write_all(&facts.collect::<Vec<_>>())?;
+    Ok(report.show(args.json, *name == ClipName::Standard))
+}
+
+/// State of a running decode.
+struct Work<'a> {
+    latents: ClipLatents,
+    space: LatentSpace,
+    sink: Box<dyn FrameSink + 'a>,
+    written: u64,
+    session: Session<'a>,
+}
+
+impl Work<'_> {
+    /// Decodes and writes all parts. Returns `Break` once the reader of the output has gone.
+    async fn decode(&mut self, clip: &mut ClipDecoder<'_>) -> Result<ControlFlow<()>> {
+        for part in 0..self.latents.axes().frames {
+            let latents = self.read(part).await?;
+            let mut end = ControlFlow::Continue(());
+            let (sink, written) = (&mut self.sink, &mut self.written);
+            let mut write = |pixels: Pixels| {
+                if end.is_continue() {
+                    end = sink.frame(&frame(&pixels))?;
+                    *written += 1;
+                }
+                Ok(())
+            };
+            self.session.decode_part(clip, &latents, &mut write).await?;
+            if end.is_break() {
+                return Ok(end);
+            }
+        }
+        self.sink.finish()?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Reads frame `index` of the latents, as one image.
+    async fn read(&self, index: u64) -> Result<Latents> {
+        let HostTensor { shape, data } = self.latents.read(index..index + 1).await?;
+        let shape = [&[1, shape[0]], &shape[2..]].concat();
+        Ok(Latents::new(HostTensor { shape, data })?.in_space(self.space))
+    }
+}
+
+fn frame(pixels: &Pixels) -> Frame<'_> {
+    match pixels {
+        Pixels::Rgba8(bytes) => Frame::Rgba8(bytes),
+        Pixels::Raw(values) => Frame::Floats(values),
+    }
+}
+
+/// Fails for options that clips do not support.
+fn check_options(args: &DecodeArgs) -> Result<()> {
+    if args.tiling == TilingArg::Estimate {
+        return Err(Error::input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
+    }
+    check_once(args.repeat)
+}
+
+/// Fails if an output file would replace an input or another output.
+fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipName, frames: u64) -> Result<()> {
+    let first_and_last = match name {
+        ClipName::Standard => Vec::new(),
+        ClipName::Pictures(pattern) if frames > 1 => vec![pattern.file(1), pattern.file(frames)],
+        other => files(other, 1),
+    };
+    args.check_paths(checkpoint, &first_and_last)
+}
+
+/// Returns the error for a model that is not for video.
+fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
+    let ending = args.output.extension().unwrap_or_default().to_string_lossy();
+    if let (ClipName::Standard, Some(format)) = (name, args.format) {
+        let expected = "one of png, jpg, webp, npy, safetensors, because the model is not for video";
+        return Error::input("--format", expected, format.name());
+    }
+    if name.is_only_clip() {
+        let expected = "one of png, jpg, jpeg, webp, npy, safetensors, because the model is not for video";
+        return Error::input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));
+    }
+    let expected = "images [n, c, h, w], because the model is not for video";
+    Error::input(format!("latents in {}", args.latents.display()), expected, "a clip [1, c, t, h, w]")
+}
+
+fn too_many(args: &DecodeArgs, axes: ClipAxes) -> Error {
+    Error::input(
+        format!("latents in {}", args.latents.display()),
+        "a number of frames that fits 64 bits",
+        axes.frames.to_string(),
+    )
+}
+
+/// Prints a note if more pictures lie beside those that are written, left by a longer clip.
+fn say_others(name: &ClipName, frames: u64) -> Result<()> {
+    let ClipName::Pictures(pattern) = name else { return Ok(()) };
+    if let Some(found) = pattern.find()?.filter(|found| found.last > frames) {
+        note(
+            pattern.path(),
+            &format!("older pictures up to number {} remain, but this clip ends at {frames}", found.last),
+        );
+    }
+    Ok(())
+}
+
+/// Prints which frames are written when a decode ends early. Each one is complete.
+fn say_written(name: &ClipName, written: u64) {
+    if let (ClipName::Pictures(pattern), true) = (name, written > 0) {
+        let last = pattern.file(written);
+        note(pattern.path(), &format!("all frames up to {} are written", Path::new(&last).display()));
+    }
+}

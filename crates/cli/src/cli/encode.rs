@@ -1,0 +1,331 @@
+//! `wgvae encode`.
+
+mod clip;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use wgvae::internals::clips::is_clip;
+use wgvae::{
+    Bytes, Checkpoint, EncodeOptions, Error, FileSource, HostTensor, LatentScale, LatentSpace, LoadOptions, Posterior,
+    Result, Size, StoredLatents, Vae, check_encoder,
+};
+use wgvae_media::clip_files::{ClipName, Pad, images_shape};
+
+use super::images::{ImageFile, SizeArgs, Source};
+use super::interrupt::Interrupt;
+use super::latents_output::{Encoding, LatentsFormat, LatentsOutput};
+use super::paths::{Named, check_replaced, model_files};
+use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
+use super::report::Report;
+use super::session::Session;
+use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, stdio};
+
+#[derive(Debug, Args)]
+pub(super) struct EncodeArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy,
+    /// .safetensors); all of one size, unless --each is given
+    ///
+    /// Use - for a picture, floats or y4m on stdin.
+    ///
+    /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3,
+    /// t, h, w]`, or any file that ffmpeg reads, if ffmpeg is on the path.
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    image: Vec<PathBuf>,
+    /// Latents to write: .safetensors (tensor `latents`, or `moments`) or .npy; - writes the
+    /// latents of images to stdout
+    ///
+    /// The shape is `[n, c, h, w]`, for a clip `[1, c, t, h, w]`.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Format of the latents on stdout, with -o - [default: safetensors]
+    #[arg(long, value_enum)]
+    format: Option<LatentsFormat>,
+    #[command(flatten)]
+    size: SizeArgs,
+    /// Frames to append until a clip has a frame count that the model takes (1, 5, 9 and so on):
+    /// the last frame again, or the last frames backwards
+    #[arg(long, value_enum)]
+    pad: Option<PadArg>,
+    /// Write one file of latents for each input file instead of one for all: out.npy becomes
+    /// out-1.npy and so on
+    #[arg(long)]
+    each: bool,
+    /// Draw a sample from the encoder's distribution instead of taking its mean; the same on every
+    /// machine
+    #[arg(long)]
+    sample: bool,
+    /// Seed of the noise; images within a file get different noise
+    ///
+    /// The first image of every file gets the same noise.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
+    seed: u64,
+    /// Write the distribution itself: means, then log variances, without the diffusion model's
+    /// scale
+    ///
+    /// The shape is `[n, 2c, h, w]`.
+    #[arg(long, conflicts_with_all = ["sample", "unscaled"])]
+    moments: bool,
+    /// Write the VAE's own latents, without the diffusion model's scaling factor and patches
+    #[arg(long)]
+    unscaled: bool,
+    #[command(flatten)]
+    elements: ElementArgs,
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// Most GPU memory to use, such as 512MiB; the latents stay the same to the bit, the time does
+    /// not
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
+    memory_budget: Option<Bytes>,
+    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
+    /// memory
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// JSON report to write: the adapter, the plan, memory and the time of each step
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Times to encode every image; the reported `seconds` are the median of all
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PadArg {
+    Repeat,
+    Mirror,
+}
+
+impl From<PadArg> for Pad {
+    fn from(pad: PadArg) -> Self {
+        match pad {
+            PadArg::Repeat => Self::Repeat,
+            PadArg::Mirror => Self::Mirror,
+        }
+    }
+}
+
+/// Checks everything that needs no GPU first, then loads the model, encodes, and writes.
+pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
+    let interrupt = Interrupt::install();
+    stdio::check_report(args.report.as_deref())?;
+    if let Some(name) = args.clip().await? {
+        return clip::run(args, &name, &interrupt).await;
+    }
+    if args.pad.is_some() {
+        return Err(Error::input("--pad", "a clip as the input", "images"));
+    }
+    let output = LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?;
+    let checkpoint = args.model.open().await?;
+    args.check_paths(&checkpoint, &output.names())?;
+    check_encoder(&checkpoint)?;
+    if !args.moments {
+        checkpoint.check_space(args.space())?;
+    }
+    let files = args.open_images(checkpoint.config().image_step(args.space())).await?;
+    let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
+
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
+    let options = args.options();
+    let loaded = LoadOptions::for_request(&options.request(images[0].size), args.elements.precision());
+    let mut vae = load(&gpu, &checkpoint, loaded).await?;
+    args.check_plans(&vae, &images, &options)?;
+    let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
+    let mut session = Session::new("encode", &gpu, &interrupt, Some(total));
+    let mut written = Vec::new();
+    for (name, group) in output.names().into_iter().zip(args.groups(files)) {
+        let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
+        written.push((name, output.bytes(&encoding, &args.facts(&checkpoint))?));
+    }
+    let report = Report::of_encode(&gpu, &mut vae, &images, &options, session, &output.names()).await?;
+    written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
+    interrupt.write_all(&written)?;
+    Ok(report.show(args.json, stdio::is_meant(&args.output)))
+}
+
+impl EncodeArgs {
+    /// Returns the space of the output. Moments are in the VAE's own.
+    fn space(&self) -> LatentSpace {
+        LatentSpace::from_unscaled(self.unscaled || self.moments)
+    }
+
+    /// Returns the clip that `--image` names, if any: by its file name, or by the shape of an
+    /// array.
+    async fn clip(&self) -> Result<Option<ClipName>> {
+        let from_stdin = self.image.iter().filter(|path| stdio::is_meant(path)).count();
+        if from_stdin > 1 {
+            return Err(Error::input(
+                "--image",
+                "- at most once, because stdin can be read only once",
+                format!("it {from_stdin} times"),
+            ));
+        }
+        for path in &self.image {
+            let Some(name) = ClipName::of(path)? else { continue };
+            if name == ClipName::Standard && !stdio::has_y4m()? {
+                continue;
+            }
+            if name.is_only_clip() || self.is_clip(path).await {
+                let found = || format!("{} and {} more", path.display(), self.image.len() - 1);
+                return if self.image.len() == 1 {
+                    Ok(Some(name))
+                } else {
+                    Err(Error::input("--image", "one clip, or images", found()))
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns true if the file at `path` holds an array with the shape of a clip.
+    async fn is_clip(&self, path: &PathBuf) -> bool {
+        let Ok(source) = FileSource::open(path) else { return false };
+        images_shape(&source, self.size.tensor()).await.is_ok_and(|shape| is_clip(&shape))
+    }
+
+    fn options(&self) -> EncodeOptions {
+        EncodeOptions {
+            profile: self.report.is_some(),
+            memory_budget: self.memory_budget,
+            parking: self.parking.into(),
+        }
+    }
+
+    /// Fails if an output file would replace an input or another output.
+    fn check_paths(&self, checkpoint: &Checkpoint, names: &[PathBuf]) -> Result<()> {
+        let images = self.image.iter().map(|path| ("--image", path.as_path()));
+        let inputs: Vec<Named<'_>> = images.chain(model_files(checkpoint)).collect();
+        let mut outputs: Vec<Named<'_>> = names.iter().map(|name| ("--output", name.as_path())).collect();
+        outputs.extend(self.report.iter().map(|path| ("--report", path.as_path())));
+        check_replaced(&inputs, &outputs)
+    }
+
+    /// Opens all files, for images whose sides are multiples of `factor` pixels. Images that go
+    /// into one output file must have one size.
+    async fn open_images(&self, factor: u32) -> Result<Vec<ImageFile>> {
+        let mut files: Vec<ImageFile> = Vec::new();
+        for path in &self.image {
+            files.push(self.size.open(path, factor).await?);
+        }
+        let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
+        let other = images.iter().find(|image| !self.each && image.size != images[0].size);
+        let described = |image: &Source| format!("{} of {}", image.file.display(), image.size);
+        match other {
+            None => Ok(files),
+            Some(other) => Err(Error::input(
+                "--image",
+                "images of one size for one file of latents (or use --each or --resize)",
+                format!("{} and {}", described(&images[0]), described(other)),
+            )),
+        }
+    }
+
+    /// Plans every size, so that an image that is too large fails before anything is encoded. Also
+    /// fails if the model cannot give the output that was asked for.
+    fn check_plans(&self, vae: &Vae, images: &[Source], options: &EncodeOptions) -> Result<()> {
+        let mut known: Vec<Size> = Vec::new();
+        for Source { file, size, .. } in images {
+            if known.contains(size) {
+                continue;
+            }
+            known.push(*size);
+            let plans = vae.planner().plan(&options.request(*size));
+            let channels = plans.map_err(|error| in_file(error, file.display()))?.first().result.channels;
+            if channels == vae.config().latent_channels && (self.sample || self.moments) {
+                let flag = if self.sample { "--sample" } else { "--moments" };
+                let model = self.model.model.display();
+                return Err(Error::input(
+                    flag,
+                    "a model whose encoder gives a distribution",
+                    format!("{model}, whose encoder gives the latents themselves"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Groups the input files by output file.
+    fn groups(&self, files: Vec<ImageFile>) -> Vec<Vec<ImageFile>> {
+        if self.each { files.into_iter().map(|file| vec![file]).collect() } else { vec![files] }
+    }
+
+    /// Encodes the images of one output file. Pictures are read one at a time.
+    async fn encode(
+        &self,
+        files: Vec<ImageFile>,
+        vae: &mut Vae,
+        options: &EncodeOptions,
+        session: &mut Session<'_>,
+    ) -> Result<Encoding> {
+        let mut stack = Stack::default();
+        for file in files {
+            let images = file.read()?;
+            for index in 0..images.count() {
+                let moments = session.encode(vae, &images, index, options, self.repeat).await?;
+                stack.add(self.wanted(vae, moments, stack.count)?);
+            }
+        }
+        let tensor = stack.into_tensor();
+        Ok(if self.moments {
+            Encoding::Moments(tensor)
+        } else {
+            Encoding::Latents(StoredLatents { tensor, space: self.space() })
+        })
+    }
+
+    /// Converts the encoder's output `[c, h, w]` for image `index` of a file to the output asked
+    /// for.
+    fn wanted(&self, vae: &Vae, moments: HostTensor, index: u32) -> Result<HostTensor> {
+        if self.moments {
+            return Ok(moments);
+        }
+        let posterior = Posterior::new(moments, vae.config().latent_channels)?;
+        let latents = if self.sample { posterior.sample(self.seed, index)? } else { posterior.into_mode() };
+        vae.encoded_latents(latents, self.space())
+    }
+
+    /// Returns the metadata of an output file.
+    fn facts(&self, checkpoint: &Checkpoint) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("producer", concat!("wgvae ", env!("CARGO_PKG_VERSION")).to_owned())];
+        facts.extend(self.model.family.clone().map(|family| ("family", family)));
+        if let LatentScale::Known { from } = checkpoint.scale() {
+            facts.push(("scale", format!("by {from}")));
+        }
+        let posterior = match (self.moments, self.sample) {
+            (true, _) => return facts,
+            (false, true) => "sample",
+            (false, false) => "mode",
+        };
+        facts.push(("posterior", posterior.to_owned()));
+        facts.extend(self.sample.then(|| ("seed", self.seed.to_string())));
+        facts
+    }
+}
+
+/// Tensors of one shape, stacked.
+#[derive(Debug, Default)]
+struct Stack {
+    count: u32,
+    shape: Vec<usize>,
+    data: Vec<f32>,
+}
+
+impl Stack {
+    fn add(&mut self, tensor: HostTensor) {
+        self.count += 1;
+        self.shape = tensor.shape;
+        self.data.extend(tensor.data);
+    }
+
+    /// Returns the stack as one tensor `[n, ...]`.
+    fn into_tensor(self) -> HostTensor {
+        HostTensor { shape: [&[self.count as usize], self.shape.as_slice()].concat(), data: self.data }
+    }
+}

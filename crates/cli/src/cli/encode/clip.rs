@@ -1,0 +1,161 @@
+//! `wgvae encode` of a clip: reads and encodes frames part by part, and writes latents as they
+//! arrive.
+
+use std::time::Instant;
+
+use serde_json::json;
+use wgvae::internals::clips::TimeFactor;
+use wgvae::model::networks::encoded_channels;
+use wgvae::{Checkpoint, ClipEncoder, Direction, Directions, Error, HostTensor, Images, LoadOptions, Result, Size};
+use wgvae_media::clip_files::{
+    ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Padded, open_source,
+};
+
+use super::EncodeArgs;
+use crate::cli::clips::{check_model, check_once};
+use crate::cli::images::Source;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::latents_output::MOMENTS;
+use crate::cli::prepare::{load, open_device};
+use crate::cli::report::{ClipSubject, Report};
+use crate::cli::session::Session;
+use crate::cli::stderr::note;
+use crate::cli::stdio;
+
+/// Checks everything that needs no GPU first, then loads the model, encodes, and writes latents as
+/// they arrive.
+pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrupt) -> Result<String> {
+    check_once(args.repeat)?;
+    check_output(args)?;
+    let checkpoint = args.model.open().await?;
+    args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
+    let factor = check_model(&checkpoint, Directions::Encode, || no_video(args))?;
+    if !args.moments {
+        checkpoint.check_space(args.space())?;
+    }
+    let source = open(args, name, factor, checkpoint.config().image_step(args.space()))?;
+    let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
+    let writer = writer(args, &checkpoint, size, latents, interrupt)?;
+
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
+    let options = args.options();
+    let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision());
+    let mut vae = load(&gpu, &checkpoint, loaded).await?;
+    let mut clip = vae.encode_clip(size, &options).await?;
+    let start = Instant::now();
+    let mut work = Work { args, source, writer, encoded: 0, session: Session::new("encode", &gpu, interrupt, latents) };
+    work.encode(&mut clip).await?;
+    let Work { source, writer, encoded, session, .. } = work;
+    writer.finish()?;
+    // The length of a pipe is known only at its end.
+    if let Some(remark) = source.remark().filter(|_| latents.is_none()) {
+        note(&args.image[0], &remark);
+    }
+    let count = u32::try_from(encoded).unwrap_or(u32::MAX);
+    let subject = ClipSubject {
+        operation: Direction::Encode,
+        frames: encoded,
+        size,
+        fps: None,
+        seconds: start.elapsed().as_secs_f64(),
+        facts: json!({ "images": [Source { file: args.image[0].clone(), count, size }] }),
+    };
+    let report =
+        Report::of_clip((&gpu, clip.vae()), clip.plans(), subject, session, std::slice::from_ref(&args.output));
+    let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
+    interrupt.write_all(&facts.collect::<Vec<_>>())?;
+    Ok(report.show(args.json, false))
+}
+
+/// Fails for stdout: positions in the file depend on the number of frames, so the writer must seek.
+fn check_output(args: &EncodeArgs) -> Result<()> {
+    let found = match args.format {
+        None if !stdio::is_meant(&args.output) => return Ok(()),
+        None => "-".to_owned(),
+        Some(_) => format!("{} with --format", args.output.display()),
+    };
+    Err(Error::input("--output", "a .safetensors or .npy file for the latents of a clip", found))
+}
+
+/// State of a running encode.
+struct Work<'a> {
+    args: &'a EncodeArgs,
+    source: Padded,
+    writer: LatentsWriter<'a>,
+    encoded: u64,
+    session: Session<'a>,
+}
+
+impl Work<'_> {
+    /// Encodes and writes all parts.
+    async fn encode(&mut self, clip: &mut ClipEncoder<'_>) -> Result<()> {
+        for latent in 0.. {
+            let Some(frames) = next_frames(&mut self.source, clip.wants())? else { break };
+            let moments = self.session.encode_part(clip, &frames).await?;
+            self.writer.write(&self.args.wanted(clip.vae(), moments, latent)?.data)?;
+            self.encoded += u64::from(frames.count());
+        }
+        Ok(())
+    }
+}
+
+/// Reads the next `count` frames. Returns None after the last.
+fn next_frames(source: &mut Padded, count: u32) -> Result<Option<Images>> {
+    let (Size { width, height }, mut data) = (source.size(), Vec::new());
+    for found in 0..count {
+        match source.next()? {
+            Some(frame) => data.extend(frame.data),
+            None if found == 0 => return Ok(None),
+            None => {
+                return Err(Error::input(
+                    format!("frames of {}", source.name()),
+                    format!("{count} more"),
+                    found.to_string(),
+                ));
+            }
+        }
+    }
+    let shape = vec![count as usize, 3, height as usize, width as usize];
+    Images::new(HostTensor { shape, data }).map(Some)
+}
+
+/// Opens the frames to encode: the middle of each, and as many as the model takes.
+fn open(args: &EncodeArgs, name: &ClipName, factor: TimeFactor, side: u32) -> Result<Padded> {
+    let path = &args.image[0];
+    let source = open_source(name, args.size.tensor(), &Ffmpeg::default())?;
+    for remark in source.remarks() {
+        note(path, &remark.to_string());
+    }
+    let size = args.size.of_frames(path, source.size(), matches!(name, ClipName::Array(_)), side)?;
+    let source = Padded::new(Box::new(Cropped::new(source, size)), factor, args.pad.map(Into::into))?;
+    if let Some(remark) = source.remark() {
+        note(path, &remark);
+    }
+    Ok(source)
+}
+
+/// Creates the writer for frames of `size` pixels. `latents` is the number of frames of latents, if
+/// known.
+fn writer<'a>(
+    args: &EncodeArgs,
+    checkpoint: &Checkpoint,
+    size: Size,
+    latents: Option<u64>,
+    interrupt: &'a Interrupt,
+) -> Result<LatentsWriter<'a>> {
+    let (config, facts) = (checkpoint.config(), args.facts(checkpoint));
+    let (channels, format) = if args.moments {
+        (encoded_channels(config), ArrayFormat::of(&args.output, MOMENTS, facts.into_iter().collect())?)
+    } else {
+        let format = ArrayFormat::of_latents(&args.output, args.space(), &facts)?;
+        (config.channels(args.space()), format)
+    };
+    let extent = config.latent_size(size, args.space());
+    LatentsWriter::create(&args.output, format, (channels, extent), latents, interrupt)
+}
+
+/// Returns the error for a model that is not for video.
+fn no_video(args: &EncodeArgs) -> Error {
+    let expected = "a PNG, JPEG or WebP picture, or floats [n, 3, h, w], because the model is not for video";
+    Error::input(format!("image {}", args.image[0].display()), expected, "a clip")
+}

@@ -1,0 +1,226 @@
+//! Input images of an encode: pictures and floats, brought to a size that the model takes. A note
+//! on stderr tells of everything that is changed.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use wgvae::{ByteSource, Error, FileSource, HostTensor, Images, MemorySource, Result, Size, read_images};
+use wgvae_media::picture::{Fit, Fitted, PictureFile, Resize};
+
+use super::stderr::note;
+use super::{in_file, stdio};
+
+/// Options that set the size of the encoded image.
+#[derive(Debug, Args)]
+pub(super) struct SizeArgs {
+    /// Resize pictures to this size in pixels first, with PIL's Lanczos filter
+    #[arg(long, value_name = "WxH", value_parser = super::parse_size)]
+    resize: Option<Size>,
+    /// Fit for other proportions: cover the size and crop the edges, lie within it, or be stretched
+    #[arg(long, value_enum, default_value_t = FitArg::Cover, requires = "resize")]
+    fit: FitArg,
+    /// Fail if a side is no multiple of the model's factor, instead of scaling pictures down to one
+    /// as diffusers does
+    #[arg(long)]
+    exact_size: bool,
+    /// Name of the tensor in .safetensors files of floats [default: image, or else images]
+    #[arg(long, value_name = "NAME")]
+    tensor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FitArg {
+    Cover,
+    Contain,
+    Stretch,
+}
+
+impl From<FitArg> for Fit {
+    fn from(fit: FitArg) -> Self {
+        match fit {
+            FitArg::Cover => Self::Cover,
+            FitArg::Contain => Self::Contain,
+            FitArg::Stretch => Self::Stretch,
+        }
+    }
+}
+
+/// File of images whose encoded size is known.
+#[derive(Debug)]
+pub(super) struct ImageFile {
+    path: PathBuf,
+    content: Content,
+}
+
+/// Images of an encode, for a report.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Source {
+    /// File that holds them.
+    pub(super) file: PathBuf,
+    /// Number of images in the file.
+    pub(super) count: u32,
+    /// Size of the encoded image, pixels.
+    pub(super) size: Size,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Picture of which only the header has been read.
+    Picture(PictureFile, Fitted),
+    Floats(Images),
+}
+
+impl SizeArgs {
+    /// Opens the file at `path` for a model whose images have sides that are multiples of `factor`
+    /// pixels.
+    ///
+    /// # Errors
+    /// For a file that is no image, sizes that the model does not take, and values that are not
+    /// finite.
+    pub(super) async fn open(&self, path: &Path, factor: u32) -> Result<ImageFile> {
+        let content = if stdio::is_meant(path) {
+            let (name, bytes) = (Path::new(stdio::STDIN), stdio::read()?);
+            if PictureFile::begins(&bytes) {
+                self.picture(name, PictureFile::from_bytes(name, bytes)?, factor)?
+            } else {
+                Content::Floats(self.floats(name, &MemorySource::new(stdio::STDIN, bytes), factor).await?)
+            }
+        } else if PictureFile::is_picture(path)? {
+            self.picture(path, PictureFile::open(path)?, factor)?
+        } else {
+            check_ending(path)?;
+            Content::Floats(self.floats(path, &FileSource::open(path)?, factor).await?)
+        };
+        Ok(ImageFile { path: path.to_owned(), content })
+    }
+
+    /// Returns the name of the tensor in .safetensors files of floats.
+    pub(super) fn tensor(&self) -> Option<&str> {
+        self.tensor.as_deref()
+    }
+
+    /// Returns the size to encode of frames of `size`, for a model that takes multiples of `factor`
+    /// pixels: the middle of each frame. Floats are encoded as they are.
+    ///
+    /// # Errors
+    /// For sizes that the model does not take, and with `--resize`.
+    pub(super) fn of_frames(&self, path: &Path, size: Size, are_floats: bool, factor: u32) -> Result<Size> {
+        if self.resize.is_some() {
+            let expected = "pictures by themselves (ffmpeg's filter \"scale\" resizes clips)";
+            return Err(Error::input("--resize", expected, format!("a clip, {}", path.display())));
+        }
+        if are_floats {
+            return self.check_multiple(size, path, factor).map(|()| size);
+        }
+        let resize = Resize { exact: self.exact_size, ..Resize::default() };
+        let middle = resize.fit(&path.display().to_string(), size, factor)?.size;
+        if middle != size {
+            note(
+                path,
+                &format!("encoding the middle {middle} of each frame, as {size} is no multiple of {factor} pixels"),
+            );
+        }
+        Ok(middle)
+    }
+
+    fn picture(&self, path: &Path, picture: PictureFile, factor: u32) -> Result<Content> {
+        let name = path.display().to_string();
+        let resize = Resize { to: self.resize, fit: self.fit.into(), exact: self.exact_size };
+        let fitted = resize.fit(&name, picture.size(), factor)?;
+        for remark in picture.remarks() {
+            note(path, &remark.to_string());
+        }
+        if fitted.size != fitted.wanted {
+            note(path, &format!("scaled to {}, as {} is no multiple of {factor} pixels", fitted.size, fitted.wanted));
+        }
+        Ok(Content::Picture(picture, fitted))
+    }
+
+    async fn floats(&self, path: &Path, source: &dyn ByteSource, factor: u32) -> Result<Images> {
+        let name = path.display().to_string();
+        if self.resize.is_some() {
+            return Err(Error::input("--resize", "pictures", format!("floats in {name}")));
+        }
+        let tensor = read_images(source, self.tensor.as_deref()).await?;
+        check_shape(&tensor, &name)?;
+        say_range(&tensor, path);
+        let images = Images::new(tensor).map_err(|error| in_file(error, path.display()))?;
+        self.check_multiple(images.size(), path, factor)?;
+        Ok(images)
+    }
+
+    /// Checks the size of floats, which are encoded as they are. A network itself decides how it
+    /// rounds other sizes.
+    fn check_multiple(&self, size: Size, path: &Path, factor: u32) -> Result<()> {
+        if size.width.is_multiple_of(factor) && size.height.is_multiple_of(factor) {
+            return Ok(());
+        }
+        if self.exact_size {
+            let expected = format!("width and height in multiples of {factor} pixels");
+            return Err(Error::input(format!("size of {}", path.display()), expected, size.to_string()));
+        }
+        note(path, &format!("{size} is no multiple of {factor} pixels: the network rounds edges that fill no latent"));
+        Ok(())
+    }
+}
+
+impl ImageFile {
+    /// Returns the file, count and size of the images.
+    pub(super) fn source(&self) -> Source {
+        let (count, size) = match &self.content {
+            Content::Picture(_, fitted) => (1, fitted.size),
+            Content::Floats(images) => (images.count(), images.size()),
+        };
+        Source { file: self.path.clone(), count, size }
+    }
+
+    /// Reads the images as an encoder takes them.
+    ///
+    /// # Errors
+    /// For a picture that cannot be read, or does not fit into memory.
+    pub(super) fn read(self) -> Result<Images> {
+        match self.content {
+            Content::Picture(picture, fitted) => {
+                let data = fitted.apply(picture.read()?).to_floats();
+                Images::new(HostTensor {
+                    shape: vec![3, fitted.size.height as usize, fitted.size.width as usize],
+                    data,
+                })
+            }
+            Content::Floats(images) => Ok(images),
+        }
+    }
+}
+
+/// Fails for a file that is no picture and has no ending of a float file.
+fn check_ending(path: &Path) -> Result<()> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if ["npy", "safetensors"].contains(&ending.as_str()) {
+        return Ok(());
+    }
+    Err(Error::input(
+        format!("image {}", path.display()),
+        "a PNG, JPEG or WebP picture, or floats in .npy or .safetensors",
+        "a file whose first bytes and ending match none of these",
+    ))
+}
+
+/// Fails unless `tensor` is `[n, 3, h, w]` or `[3, h, w]` and not empty.
+fn check_shape(tensor: &HostTensor, name: &str) -> Result<()> {
+    let found = || format!("{:?}", tensor.shape);
+    match *tensor.shape.as_slice() {
+        _ if tensor.shape.contains(&0) => Err(Error::input(format!("image in {name}"), "no axis of extent 0", found())),
+        [3, _, _] | [_, 3, _, _] => Ok(()),
+        _ => Err(Error::input(format!("image in {name}"), "a shape [n, 3, h, w] or [3, h, w]", found())),
+    }
+}
+
+/// Prints a note if values exceed the range of pictures. They are encoded all the same.
+fn say_range(tensor: &HostTensor, path: &Path) {
+    let (least, most) =
+        tensor.data.iter().fold((f32::MAX, f32::MIN), |(least, most), &value| (least.min(value), most.max(value)));
+    if (least < -1.0 || most > 1.0) && least.is_finite() && most.is_finite() {
+        note(path, &format!("values range from {least} to {most}, but pictures have -1 to 1"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Output files of an encode: latents or moments, as .safetensors or .npy.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use wgvae::internals::npy::write_npy;
+use wgvae::internals::safetensors::write_with_metadata;
+use wgvae::{Error, HostTensor, Result, StoredLatents, write_latents};
+use wgvae_media::image_file::numbered;
+use wgvae_media::part_file::check_writable;
+
+use super::stdio;
+
+/// Name of the tensor in a .safetensors file of moments.
+pub(super) const MOMENTS: &str = "moments";
+
+/// The output files of an encode.
+#[derive(Debug)]
+pub(super) struct LatentsOutput {
+    path: PathBuf,
+    format: LatentsFormat,
+    count: usize,
+}
+
+/// File format of latents.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum LatentsFormat {
+    Safetensors,
+    Npy,
+}
+
+/// Content of an output file.
+#[derive(Debug)]
+pub(super) enum Encoding {
+    Latents(StoredLatents),
+    /// Moments `[n, 2 c, h, w]`: means, then log variances.
+    Moments(HostTensor),
+}
+
+impl LatentsOutput {
+    /// Prepares `count` files at `path`. A file on stdout is in `format`, or .safetensors by
+    /// default.
+    ///
+    /// # Errors
+    /// For an unknown ending, a path that cannot be written, several files on stdout, and a format
+    /// if the path has an ending.
+    pub(super) fn new(path: &Path, format: Option<LatentsFormat>, count: usize) -> Result<Self> {
+        match format {
+            _ if stdio::is_meant(path) => {
+                stdio::check_no_terminal()?;
+                if count > 1 {
+                    return Err(Error::input(
+                        "--output -",
+                        "one file of latents for stdout",
+                        format!("{count} files, because of --each"),
+                    ));
+                }
+                let format = format.unwrap_or(LatentsFormat::Safetensors);
+                return Ok(Self { path: path.to_owned(), format, count });
+            }
+            None => {}
+            Some(_) => {
+                let expected = "use with --output - (a file's ending decides its format)";
+                return Err(Error::input("--format", expected, format!("--output {}", path.display())));
+            }
+        }
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let format = match ending.as_str() {
+            "npy" => LatentsFormat::Npy,
+            "safetensors" => LatentsFormat::Safetensors,
+            _ => {
+                let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
+                let what = format!("ending of output file {}", path.display());
+                return Err(Error::input(what, "one of safetensors, npy", found));
+            }
+        };
+        let output = Self { path: path.to_owned(), format, count };
+        output.names().iter().try_for_each(|name| check_writable(name))?;
+        Ok(output)
+    }
+
+    /// Returns the names of all files.
+    pub(super) fn names(&self) -> Vec<PathBuf> {
+        (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect()
+    }
+
+    /// Returns the content of a file. `facts` are for people, and are left out if the format has no
+    /// room for them.
+    pub(super) fn bytes(&self, encoding: &Encoding, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
+        match (self.format, encoding) {
+            (LatentsFormat::Npy, Encoding::Latents(StoredLatents { tensor, .. }) | Encoding::Moments(tensor)) => {
+                Ok(write_npy(tensor))
+            }
+            (LatentsFormat::Safetensors, Encoding::Latents(latents)) => write_latents(latents, facts),
+            (LatentsFormat::Safetensors, Encoding::Moments(tensor)) => {
+                write_with_metadata(&[(MOMENTS, tensor)], &facts.iter().cloned().collect())
+            }
+        }
+    }
+}

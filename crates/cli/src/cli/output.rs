@@ -1,0 +1,238 @@
+//! Output files of a decode: pictures or raw floats, by the file ending that the user gave.
+
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use wgvae::internals::convert::to_bytes;
+use wgvae::internals::npy::npy_header;
+use wgvae::internals::safetensors::safetensors_header;
+use wgvae::{Error, Output, Result, RowPixels, Rows, Size};
+use wgvae_media::image_file::{self, ImageFormat, PngRows, encode_image, numbered};
+use wgvae_media::part_file::{PartFile, check_writable};
+
+use super::interrupt::Interrupt;
+use super::stdio;
+
+/// Name of the tensor in a .safetensors file of raw floats.
+const TENSOR: &str = "image";
+
+/// Format of the data on stdout, which has no file ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatArg {
+    Png,
+    Jpg,
+    Webp,
+    Npy,
+    Safetensors,
+    Y4m,
+}
+
+impl FormatArg {
+    /// Returns the name that the user types.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpg => "jpg",
+            Self::Webp => "webp",
+            Self::Npy => "npy",
+            Self::Safetensors => "safetensors",
+            Self::Y4m => "y4m",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Picture(ImageFormat),
+    Npy,
+    Safetensors,
+}
+
+/// The output file or files of a decode, while they are written.
+#[derive(Debug)]
+pub(super) struct OutputFiles {
+    path: PathBuf,
+    format: Format,
+    count: usize,
+    begun: usize,
+    parts: Vec<PartFile>,
+}
+
+impl OutputFiles {
+    /// Prepares files for `count` images at `path`. On stdout they are in `format`, or PNG by
+    /// default.
+    ///
+    /// # Errors
+    /// For an unknown ending, a path that cannot be written, and several pictures on stdout.
+    pub(super) fn new(path: &Path, format: Option<FormatArg>, count: u32) -> Result<Self> {
+        if stdio::is_meant(path) {
+            return Self::on_stdout(format.unwrap_or(FormatArg::Png), count);
+        }
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let format = match (ending.as_str(), ImageFormat::from_path(path)) {
+            ("npy", _) => Format::Npy,
+            ("safetensors", _) => Format::Safetensors,
+            (_, Ok(format)) => Format::Picture(format),
+            (_, Err(_)) => {
+                let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
+                return Err(Error::input(
+                    format!("ending of output file {}", path.display()),
+                    "one of png, jpg, jpeg, webp, npy, safetensors",
+                    found,
+                ));
+            }
+        };
+        let files = Self { path: path.to_owned(), format, count: count as usize, begun: 0, parts: Vec::new() };
+        files.names().iter().try_for_each(|name| check_writable(name))?;
+        Ok(files)
+    }
+
+    fn on_stdout(format: FormatArg, count: u32) -> Result<Self> {
+        let format = match format {
+            FormatArg::Npy => Format::Npy,
+            FormatArg::Safetensors => Format::Safetensors,
+            picture => Format::Picture(ImageFormat::from_path(Path::new(&format!("-.{}", picture.name())))?),
+        };
+        if let (Format::Picture(_), 2..) = (format, count) {
+            let expected = "latents of one image, for a picture on stdout (npy and safetensors hold several)";
+            return Err(Error::input("--output -", expected, format!("{count} images")));
+        }
+        let path = PathBuf::from("-");
+        Ok(Self { path, format, count: count as usize, begun: 0, parts: Vec::new() })
+    }
+
+    /// Returns the kind of pixels that the library must deliver.
+    pub(super) fn output(&self) -> Output {
+        match self.format {
+            Format::Picture(_) => Output::Rgba8,
+            Format::Npy | Format::Safetensors => Output::Raw,
+        }
+    }
+
+    /// Returns the names of all files.
+    pub(super) fn names(&self) -> Vec<PathBuf> {
+        match self.format {
+            Format::Picture(_) => (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect(),
+            Format::Npy | Format::Safetensors => vec![self.path.clone()],
+        }
+    }
+
+    /// Fails if the format cannot hold an image of `size`. Call it before the decode.
+    pub(super) fn check_size(&self, size: Size) -> Result<()> {
+        match self.format {
+            Format::Picture(format) => format.check_size(&self.path, size),
+            Format::Npy | Format::Safetensors => Ok(()),
+        }
+    }
+
+    /// Begins the next image, of `size` pixels. Its file appears under its name when
+    /// [`Interrupt::write`] gets the result of [`Self::finish`].
+    pub(super) fn image(&mut self, size: Size, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
+        let index = self.begun;
+        self.begun += 1;
+        if let Format::Picture(_) = self.format {
+            self.parts.push(interrupt.begin(&numbered(&self.path, index, self.count))?);
+        } else if self.parts.is_empty() {
+            self.parts.push(interrupt.begin(&self.path)?);
+        }
+        let (format, count, last) = (self.format, self.count, self.parts.len() - 1);
+        let part = &mut self.parts[last];
+        let shape = [count, 3, size.height as usize, size.width as usize];
+        let raw = |header: Vec<u8>| RawSink::new(header, index, size);
+        let content = match format {
+            Format::Picture(format) => match (format, part.file()?) {
+                (ImageFormat::Png, Some(file)) => Content::Png(Box::new(PngRows::new(file, size)?)),
+                _ => Content::Whole { format, size, data: Vec::new() },
+            },
+            Format::Npy => Content::Raw(raw(npy_header(&shape))),
+            Format::Safetensors => Content::Raw(raw(safetensors_header(&[(TENSOR, &shape)])?)),
+        };
+        Ok(ImageSink { part, content })
+    }
+
+    /// Returns all files, complete except for their final names.
+    pub(super) fn finish(self) -> Vec<PartFile> {
+        self.parts
+    }
+}
+
+/// Writer for the rows of one image.
+#[derive(Debug)]
+pub(super) struct ImageSink<'a> {
+    part: &'a mut PartFile,
+    content: Content,
+}
+
+/// Method by which rows are written to a file.
+#[derive(Debug)]
+enum Content {
+    /// Rows written as they arrive.
+    Png(Box<PngRows>),
+    /// Rows collected, because the encoder needs the whole image.
+    Whole { format: ImageFormat, size: Size, data: Vec<u8> },
+    /// Rows written to their positions in each of the three planes.
+    Raw(RawSink),
+}
+
+impl ImageSink<'_> {
+    /// Adds the next rows.
+    pub(super) fn add(&mut self, rows: &Rows<'_>) -> Result<()> {
+        let added = match (&mut self.content, &rows.pixels) {
+            (Content::Png(png), RowPixels::Rgba8(data)) => png.write(data),
+            (Content::Whole { data: all, .. }, RowPixels::Rgba8(data)) => {
+                all.extend_from_slice(data);
+                Ok(())
+            }
+            (Content::Raw(raw), RowPixels::Raw(values)) => raw.write(self.part, &rows.rows, values),
+            (Content::Png(_) | Content::Whole { .. }, RowPixels::Raw(_)) | (Content::Raw(_), RowPixels::Rgba8(_)) => {
+                panic!("the decode delivered another kind of pixels than was asked for")
+            }
+        };
+        added.map_err(|error| self.part.error(error))
+    }
+
+    /// Completes the image.
+    pub(super) fn finish(self) -> Result<()> {
+        let Self { part, content } = self;
+        let finished = match content {
+            Content::Png(png) => png.finish(),
+            Content::Whole { format, size, data } => {
+                part.write_all(&encode_image(format, &image_file::Pixels { size, data: &data })?)
+            }
+            Content::Raw(_) => Ok(()),
+        };
+        finished.map_err(|error| part.error(error))
+    }
+}
+
+/// Writer of f32 planes `[n, 3, h, w]` after a header.
+#[derive(Debug)]
+struct RawSink {
+    header: Vec<u8>,
+    index: usize,
+    size: Size,
+}
+
+impl RawSink {
+    /// Creates a writer for image `index`.
+    fn new(header: Vec<u8>, index: usize, size: Size) -> Self {
+        Self { header, index, size }
+    }
+
+    fn write(&self, part: &mut PartFile, rows: &Range<u32>, values: &[f32]) -> std::io::Result<()> {
+        let (width, height) = (u64::from(self.size.width), u64::from(self.size.height));
+        if self.index == 0 && rows.start == 0 {
+            part.seek(SeekFrom::Start(0))?;
+            part.write_all(&self.header)?;
+        }
+        for (plane, values) in (self.index as u64 * 3..).zip(values.chunks_exact(rows.len() * self.size.width as usize))
+        {
+            let element = (plane * height + u64::from(rows.start)) * width;
+            part.seek(SeekFrom::Start(self.header.len() as u64 + element * 4))?;
+            part.write_all(&to_bytes(values))?;
+        }
+        Ok(())
+    }
+}

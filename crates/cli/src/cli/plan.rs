@@ -1,0 +1,77 @@
+//! `wgvae plan`.
+
+mod budgets;
+mod clip;
+
+use wgvae::{
+    AutoencoderConfig, DeviceLimits, Direction, Error, Family, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request,
+    Result,
+};
+
+use super::clips::parts;
+use super::request::{check_weights, request_for};
+use super::{PlanArgs, PrecisionArg, open, report};
+
+/// Plans without opening a device, unless an adapter is named.
+pub(super) async fn run(args: &PlanArgs) -> Result<String> {
+    let operation = if args.encode { Direction::Encode } else { Direction::Decode };
+    let config = config(args, operation).await?;
+    let request = request_for(operation, "--size", args.size, &config, LatentSpace::Model)?;
+    let output = if args.encode { request.output } else { args.output.into() };
+    let request = Request { output, parking: args.parking.into(), ..request };
+    let limits = limits(args).await?;
+    let precision = match (args.precision, &args.adapter) {
+        // Without a device, nothing speaks against half precision.
+        (PrecisionArg::Auto, None) => Precision::F16,
+        (given, _) => given.into(),
+    };
+    let storage = precision.storage(&limits);
+    let plan = |request: &Request, memory_budget| {
+        wgvae::plan(&config, &Request { memory_budget, ..*request }, &limits, storage)
+    };
+    if let Some(frames) = args.frames {
+        let parts = parts(&config, frames)?;
+        return Ok(clip::show(args, frames, parts, &plan(&request.of_clip(), args.memory_budget)?, &limits));
+    }
+    if !args.budgets.is_empty() {
+        return budgets::compare(args, |budget| plan(&request, budget).map(Plans::into_first));
+    }
+    let plans = plan(&request, args.memory_budget)?;
+    if args.json { Ok(super::to_json(&report::plan_json(plans.first(), &limits))) } else { Ok(plans.to_string()) }
+}
+
+/// Returns the network's configuration, after checking that the model has the weights for
+/// `operation`. A plan does not depend on the scale of the latents, so that may be unknown.
+async fn config(args: &PlanArgs, operation: Direction) -> Result<AutoencoderConfig> {
+    match (&args.model, &args.family) {
+        (Some(model), family) => {
+            let checkpoint = open(model, family.as_deref(), args.variant).await?;
+            check_weights(&checkpoint, operation)?;
+            Ok(checkpoint.config().clone())
+        }
+        (None, Some(family)) => Ok(Family::find(family)?.config()),
+        (None, None) => Err(Error::input("plan", "--model or --family", "neither")),
+    }
+}
+
+async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {
+    let mut limits = if let Some(adapter) = &args.adapter {
+        let options = GpuOptions { adapter: Some(adapter.clone()), ..GpuOptions::default() };
+        Gpu::request(&options).await?.limits().clone()
+    } else if args.limits == "webgpu-default" {
+        DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() }
+    } else {
+        read_limits(&args.limits)?
+    };
+    limits.shader_f16 &= !args.packed;
+    Ok(limits)
+}
+
+fn read_limits(path: &str) -> Result<DeviceLimits> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Io { path: format!("--limits {path} (neither webgpu-default nor a file)"), source })?;
+    serde_json::from_str(&text).map_err(|error| Error::Format {
+        file: path.to_owned(),
+        problem: format!("not the limits of a device (see wgvae adapters --json): {error}"),
+    })
+}

@@ -1,0 +1,183 @@
+//! `wgvae roundtrip`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use wgvae::quality::{psnr, squared_differences, ssim};
+use wgvae::{
+    Bytes, DecodeOptions, Direction, Directions, EncodeOptions, Error, Gpu, Images, LatentSpace, Latents, LoadOptions,
+    Posterior, Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
+};
+use wgvae_media::image_file::{ImageFormat, Pixels, encode_image};
+use wgvae_media::part_file::check_writable;
+
+use super::images::SizeArgs;
+use super::interrupt::Interrupt;
+use super::paths::{check_replaced, model_files};
+use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
+use super::request::request_for;
+use super::session::{Run, Session};
+use super::{DecodeLimits, ModelArgs, ParkingArg};
+
+#[derive(Debug, Args)]
+pub(super) struct RoundtripArgs {
+    /// Picture (PNG, JPEG, WebP), or floats `[3, h, w]` of -1 to 1 (.npy, .safetensors)
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Picture to write: .png, .jpg or .webp
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    size: SizeArgs,
+    #[command(flatten)]
+    elements: ElementArgs,
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+    /// Most GPU memory to use, such as 512MiB
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
+    memory_budget: Option<Bytes>,
+    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
+    /// memory
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Encodes the image, takes the mean of the encoder's distribution, decodes it, writes the picture
+/// and compares.
+pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
+    let interrupt = Interrupt::install();
+    let format = ImageFormat::from_path(&args.output)?;
+    check_writable(&args.output)?;
+    let checkpoint = args.model.open().await?;
+    let inputs: Vec<_> = model_files(&checkpoint).chain([("IMAGE", args.image.as_path())]).collect();
+    check_replaced(&inputs, &[("--output", &args.output)])?;
+    check_encoder(&checkpoint)?;
+    check_decoder(&checkpoint)?;
+    let file = args.size.open(&args.image, checkpoint.config().latent_factor(LatentSpace::Vae)).await?;
+    let (count, size) = (file.source().count, file.source().size);
+    if count != 1 {
+        return Err(Error::input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
+    }
+    // Floats are not resized, and a result of another size could not be compared.
+    let space = LatentSpace::from_unscaled(checkpoint.config().takes_own_latents());
+    request_for(Direction::Decode, "IMAGE", size, checkpoint.config(), space)?;
+    format.check_size(&args.output, size)?;
+    let images = file.read()?;
+
+    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
+    let wanted = LoadOptions::for_request(&args.there().request(size), args.elements.precision());
+    let mut vae = load(&gpu, &checkpoint, LoadOptions { directions: Directions::Both, ..wanted }).await?;
+    let mut session = Session::new("encode and decode", &gpu, &interrupt, Some(2));
+    let data = args.there_and_back(&images, space, &mut vae, &mut session).await?;
+    let encoded = encode_image(format, &Pixels { size, data: &data })?;
+    interrupt.write_all(&[(args.output.clone(), encoded)])?;
+    let predicted = session.predicted();
+    Ok(args.answer(&gpu, size, &compared(&images, &data, size), &session.finish(), predicted))
+}
+
+impl RoundtripArgs {
+    /// Returns the options of the encode.
+    fn there(&self) -> EncodeOptions {
+        EncodeOptions { memory_budget: self.memory_budget, parking: self.parking.into(), ..EncodeOptions::default() }
+    }
+
+    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`. The latents are in the `space` that
+    /// the network takes, mostly the VAE's own: their scale for a diffusion model does not matter
+    /// here.
+    async fn there_and_back(
+        &self,
+        images: &Images,
+        space: LatentSpace,
+        vae: &mut Vae,
+        session: &mut Session<'_>,
+    ) -> Result<Vec<u8>> {
+        let moments = session.encode(vae, images, 0, &self.there(), 1).await?;
+        let mode = Posterior::new(moments, vae.config().latent_channels)?.into_mode();
+        let latents = Latents::new(vae.encoded_latents(mode, space)?)?.in_space(space);
+        let EncodeOptions { memory_budget, parking, .. } = self.there();
+        let back = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
+        let mut pixels = Vec::new();
+        let mut add = |rows: Rows<'_>| {
+            let RowPixels::Rgba8(rows) = rows.pixels else { unreachable!("a picture was asked for") };
+            pixels.extend(rows.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]));
+            Ok(())
+        };
+        session.decode(vae, &latents, 0, &back, &mut add).await?;
+        Ok(pixels)
+    }
+
+    fn answer(&self, gpu: &Gpu, size: Size, quality: &Quality, runs: &[Run], predicted: Bytes) -> String {
+        let seconds: Vec<f64> = runs.iter().map(|run| run.times.seconds).collect();
+        let measured = gpu.ledger().peak();
+        if self.json {
+            return super::to_json(&json!({
+                "file": self.output,
+                "image": size,
+                "psnr_db": Some(quality.psnr).filter(|psnr| psnr.is_finite()),
+                "ssim": quality.ssim,
+                "encode_seconds": seconds.first(),
+                "decode_seconds": seconds.last(),
+                "predicted_peak_bytes": predicted,
+                "measured_peak_bytes": measured,
+                "adapter": gpu.adapter(),
+            }));
+        }
+        format!(
+            "wrote {} ({size})\n\
+             {quality}, compared with the picture as encoded\n\
+             encoded in {:.2} s, decoded in {:.2} s on {} ({})\n\
+             GPU memory at its peak: {predicted} predicted, {measured} measured",
+            self.output.display(),
+            seconds.first().copied().unwrap_or_default(),
+            seconds.last().copied().unwrap_or_default(),
+            gpu.adapter().name,
+            gpu.adapter().backend,
+        )
+    }
+}
+
+/// Similarity of two pictures.
+struct Quality {
+    /// Peak signal-to-noise ratio in dB; infinite for equal pictures.
+    psnr: f64,
+    /// Structural similarity; `None` for pictures smaller than its window of 11 pixels.
+    ssim: Option<f64>,
+}
+
+impl std::fmt::Display for Quality {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.psnr.is_finite() {
+            write!(f, "PSNR {:.2} dB, ", self.psnr)?;
+        } else {
+            f.write_str("PSNR infinite (equal), ")?;
+        }
+        match self.ssim {
+            Some(ssim) => write!(f, "SSIM {ssim:.4}"),
+            None => f.write_str("SSIM n/a (below 11 pixels a side)"),
+        }
+    }
+}
+
+/// Compares the encoded image, rounded to 8 bits, with the decoded one.
+fn compared(images: &Images, back: &[u8], size: Size) -> Quality {
+    let plane = size.width as usize * size.height as usize;
+    let values = images.image(0).unwrap_or_default();
+    let before: Vec<u8> =
+        (0..plane).flat_map(|pixel| [0, 1, 2].map(|channel| level(values[channel * plane + pixel]))).collect();
+    Quality { psnr: psnr(squared_differences(&before, back), back.len()), ssim: ssim(&before, back, size) }
+}
+
+/// Converts a value of -1 to 1 to a level of 0 to 255, rounded as a decode rounds it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+fn level(value: f32) -> u8 {
+    ((value * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even() as u8
+}

@@ -1,0 +1,216 @@
+//! Encoding of images to files: whole images in any format, and PNG row by row.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::codecs::webp::WebPEncoder;
+use image::{ExtendedColorType, ImageEncoder as _};
+use wgvae::{Error, Result, Size};
+
+use super::part_file::write_atomically;
+
+/// Quality of JPEG files, out of 100.
+const JPEG_QUALITY: u8 = 95;
+
+/// File formats for images, chosen by the file name's ending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// Lossless.
+    Png,
+    /// Lossy. It has no transparency, so alpha is dropped.
+    Jpeg,
+    /// Lossless here, although the format also has a lossy mode.
+    WebP,
+}
+
+/// Pairs of ending in lower case and format.
+const ENDINGS: &[(&str, ImageFormat)] =
+    &[("png", ImageFormat::Png), ("jpg", ImageFormat::Jpeg), ("jpeg", ImageFormat::Jpeg), ("webp", ImageFormat::WebP)];
+
+impl ImageFormat {
+    /// Chooses the format by the ending of `path`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for another ending, with a list of the supported ones.
+    pub fn from_path(path: &Path) -> Result<Self> {
+        let found = path.extension().unwrap_or_default();
+        let format = ENDINGS.iter().find(|(ending, _)| found.eq_ignore_ascii_case(ending));
+        format.map(|(_, format)| *format).ok_or_else(|| {
+            Error::input(
+                format!("ending of image file {}", path.display()),
+                format!("one of {}", ENDINGS.iter().map(|(ending, _)| *ending).collect::<Vec<_>>().join(", ")),
+                if found.is_empty() { "none".to_owned() } else { format!("\"{}\"", found.to_string_lossy()) },
+            )
+        })
+    }
+}
+
+impl ImageFormat {
+    /// Checks that this format can hold an image of `size`, before the image is computed.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a side above 65535 pixels in JPEG or 16384 in WebP.
+    pub fn check_size(self, path: &Path, size: Size) -> Result<()> {
+        let most = match self {
+            Self::Jpeg => 65_535,
+            Self::WebP => 16_384,
+            Self::Png => return Ok(()),
+        };
+        if size.width.max(size.height) <= most {
+            return Ok(());
+        }
+        Err(Error::input(
+            format!("image for {}", path.display()),
+            format!("at most {most} pixels a side, as this format allows"),
+            size.to_string(),
+        ))
+    }
+}
+
+/// 8-bit pixels, row by row.
+#[derive(Debug, Clone, Copy)]
+pub struct Pixels<'a> {
+    /// Extent in pixels.
+    pub size: Size,
+    /// RGB or RGBA values, `[h, w, 3]` or `[h, w, 4]`. The length tells which.
+    pub data: &'a [u8],
+}
+
+impl Pixels<'_> {
+    fn color(&self) -> Result<ExtendedColorType> {
+        let pixels = u64::from(self.size.width) * u64::from(self.size.height);
+        let bytes = self.data.len() as u64;
+        if pixels > 0 && bytes.is_multiple_of(pixels) {
+            match bytes / pixels {
+                3 => return Ok(ExtendedColorType::Rgb8),
+                4 => return Ok(ExtendedColorType::Rgba8),
+                _ => {}
+            }
+        }
+        Err(Error::input(
+            format!("pixels of a {} image", self.size),
+            "at least one pixel, and 3 or 4 bytes for each",
+            format!("{bytes} bytes"),
+        ))
+    }
+}
+
+/// Encodes `pixels` in memory.
+///
+/// # Errors
+/// [`Error::Input`] for data without 3 or 4 bytes a pixel, or a size that the format cannot hold:
+/// JPEG ends at 65535 pixels a side, WebP at 16384.
+pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>> {
+    let color = pixels.color()?;
+    let Size { width, height } = pixels.size;
+    let mut file = Cursor::new(Vec::new());
+    let encoded = match format {
+        ImageFormat::Png => PngEncoder::new_with_quality(&mut file, CompressionType::Fast, FilterType::Adaptive)
+            .write_image(pixels.data, width, height, color),
+        ImageFormat::WebP => WebPEncoder::new_lossless(&mut file).write_image(pixels.data, width, height, color),
+        ImageFormat::Jpeg => {
+            let encoder = JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY);
+            if color == ExtendedColorType::Rgba8 {
+                let rgb: Vec<u8> =
+                    pixels.data.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect();
+                encoder.write_image(&rgb, width, height, ExtendedColorType::Rgb8)
+            } else {
+                encoder.write_image(pixels.data, width, height, color)
+            }
+        }
+    };
+    encoded.map_err(|error| unfit(format, pixels.size, &error))?;
+    Ok(file.into_inner())
+}
+
+fn unfit(format: ImageFormat, size: Size, error: &dyn std::fmt::Display) -> Error {
+    Error::input(format!("{size} image as {format:?}"), "an image this format can hold", error.to_string())
+}
+
+/// A PNG file that receives an RGBA picture row by row, with the settings of [`encode_image`].
+pub struct PngRows {
+    writer: png::StreamWriter<'static, Watched>,
+    failed: Rc<RefCell<Option<std::io::Error>>>,
+    size: Size,
+}
+
+impl std::fmt::Debug for PngRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PngRows").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl PngRows {
+    /// Begins a picture of `size` in `file`.
+    pub fn new(file: File, size: Size) -> Result<Self> {
+        let failed = Rc::new(RefCell::new(None));
+        let file = Watched { file, failed: Rc::clone(&failed) };
+        let mut encoder = png::Encoder::new(file, size.width, size.height);
+        encoder.set_color(png::ColorType::Rgba);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(png::Compression::Fast);
+        encoder.set_filter(png::Filter::Adaptive);
+        let writer = encoder.write_header().and_then(|writer| writer.into_stream_writer_with_size(PNG_CHUNK_BYTES));
+        let writer = writer.map_err(|error| unfit(ImageFormat::Png, size, &error))?;
+        Ok(Self { writer, failed, size })
+    }
+
+    /// Adds rows, `[rows, w, 4]`.
+    pub fn write(&mut self, rows: &[u8]) -> std::io::Result<()> {
+        self.writer.write_all(rows)
+    }
+
+    /// Ends the file. Returns an error if rows are missing.
+    pub fn finish(self) -> std::io::Result<()> {
+        self.writer.finish().map_err(std::io::Error::from)?;
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Number of bytes of compressed data in one write.
+const PNG_CHUNK_BYTES: usize = 1 << 16;
+
+/// A file that remembers a failed write, because a PNG writer ignores errors while it is dropped.
+struct Watched {
+    file: File,
+    failed: Rc<RefCell<Option<std::io::Error>>>,
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let keep = |error: &std::io::Error| {
+            self.failed.replace(Some(std::io::Error::new(error.kind(), error.to_string())));
+        };
+        self.file.write(bytes).inspect_err(keep)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Encodes `pixels` by the ending of `path` and writes the file atomically.
+pub fn write_image(path: &Path, pixels: &Pixels<'_>) -> Result<()> {
+    write_atomically(path, &encode_image(ImageFormat::from_path(path)?, pixels)?)
+}
+
+/// Returns the name of one of several images: `out.png` becomes `out-01.png` and so on, counted
+/// from 1. A single image keeps its name.
+pub fn numbered(path: &Path, index: usize, count: usize) -> PathBuf {
+    if count <= 1 {
+        return path.to_owned();
+    }
+    let width = count.to_string().len();
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{:0width$}", index + 1));
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}
