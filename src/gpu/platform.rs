@@ -1,5 +1,4 @@
-//! Code that differs between native programs and browsers, behind one interface: each side has the
-//! same names.
+//! Code that differs between native programs and browsers, behind one interface.
 
 #[cfg(target_arch = "wasm32")]
 mod browser;
@@ -7,6 +6,16 @@ mod browser;
 mod native;
 
 #[cfg(target_arch = "wasm32")]
-pub use self::browser::*;
+use self::browser as side;
 #[cfg(not(target_arch = "wasm32"))]
-pub use self::native::*;
+use self::native as side;
+
+#[cfg(target_arch = "wasm32")]
+pub(super) use self::browser::Unwanted;
+#[cfg(target_arch = "wasm32")]
+pub(crate) use self::browser::new_array;
+pub use side::{ForeignBuffer, HostBytes};
+pub(super) use side::{
+    GPU_SUBMISSION, Poller, Scopes, as_named, compile_all, drop_device, enumerate, no_adapter_advice,
+    on_uncaptured_error, request_device,
+};

@@ -41,8 +41,8 @@ impl Plan {
         self.steps.iter().map(|step| step.macs).sum()
     }
 
-    /// Returns the bytes that `action` moves from the host to the device, and from the device to the
-    /// host, without rows of the result.
+    /// Returns the bytes that `action` moves from the host to the device, and those that it moves
+    /// back, without rows of the result.
     pub(super) fn transfer(&self, action: &Action) -> [Bytes; 2] {
         let whole = |buffer: &BufferId| self.buffers[buffer.0].bytes;
         match action {
