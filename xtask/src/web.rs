@@ -59,8 +59,8 @@ pub(crate) fn build() -> Result<()> {
     lay_out(Path::new("dist"))
 }
 
-/// Returns the command that builds a tool. It selects what the tests select, so that a tool that the
-/// tests have built is not built again with other features.
+/// Returns the command that builds a tool. It selects what the tests select, so that a tool that
+/// the tests have built is not built again with other features.
 fn built(tool: &str) -> Command {
     let mut command = selected("build");
     command.args(["--bin", tool]);
