@@ -25,13 +25,14 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     it(`decodes a clip in ${precision}, within the memory that was predicted, and within a budget to the bit`, async (t) => {
       const golden = await clipFixture(MODEL);
       const found = await session.run(async (folder, precision) => {
-        const decoder = await lab.open(folder, { precision, clips: true, parking: 'on' });
+        const device = await lab.device();
+        const decoder = await lab.open(folder, { precision, clips: true, parking: 'on', device });
         const plan = decoder.planClip({ width: 40, height: 24, output: 'raw' });
         const whole = await lab.clip(decoder, `${folder}latents.safetensors`);
         const peaks = [plan.predicted_peak_bytes, Math.max(...whole.peaks)];
         const held = decoder.ledger().current;
         await decoder.destroy();
-        const small = await lab.open(folder, { precision, clips: true, parking: 'on', memoryBudget: 1 });
+        const small = await lab.open(folder, { precision, clips: true, parking: 'on', memoryBudget: 1, device });
         const budget = await lab.smallestBudget((memoryBudget) => small.planClip({ width: 40, height: 24, output: 'raw', memoryBudget }));
         const within = await lab.clip(small, `${folder}latents.safetensors`, { memoryBudget: budget });
         const host = small.planClip({ width: 40, height: 24, output: 'raw', memoryBudget: budget }).host_bytes;
@@ -56,7 +57,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       const [, , count, height, width] = pixels.shape;
       const found = await session.run(async (folder, precision, count, size) => {
         const frames = Array.from({ length: count }, (_, index) => `${folder}frame_${index}.safetensors`);
-        const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, precision, clips: true, parking: /** @type {const} */ ('on') };
+        const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, precision, clips: true, parking: /** @type {const} */ ('on'), device: await lab.device() };
         const encoder = await lab.wgvae.createEncoder(options);
         const { predicted_peak_bytes: predicted, ...plan } = encoder.planEncodeClip(size);
         const whole = await lab.encodeClip(encoder, frames);
@@ -88,7 +89,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     const { pixels } = (await clipFixture(MODEL)).encode;
     const wanted = await sampleNatively(join(session.folder, MODEL), pixels, 7);
     const found = await session.run(async (folder, count) => {
-      const encoder = await lab.wgvae.createEncoder({ model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', clips: true });
+      const encoder = await lab.wgvae.createEncoder({ model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', clips: true, device: await lab.device() });
       const frames = Array.from({ length: count }, (_, index) => `${folder}frame_${index}.safetensors`);
       const { parts } = await lab.encodeClip(encoder, frames, { output: 'sample', seed: 7 });
       await encoder.destroy();
@@ -101,7 +102,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
 
   it('streams from an encode to a decode, frees both when nobody goes on, and stops both in the middle of a part', async () => {
     const found = await session.run(async (folder) => {
-      const vae = await lab.openVae(folder, { precision: 'f32', clips: true });
+      const vae = await lab.openVae(folder, { precision: 'f32', clips: true, device: await lab.device() });
       const frames = Array.from({ length: 9 }, (_, index) => lab.noise(16, 16, 255, index + 1));
       const { parts } = await lab.encodeClip(vae, frames, { output: 'mode' });
       const wanted = await lab.clip(vae, parts);
@@ -150,7 +151,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       /** @type {string[]} */
       const notices = [];
       const encoder = await lab.wgvae.createEncoder({
-        model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', clips: true, onNotice: ({ code }) => notices.push(code),
+        model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', clips: true, device: await lab.device(), onNotice: ({ code }) => notices.push(code),
       });
       // 18x17, of which the middle 16x16 are whole latents.
       const images = Array.from({ length: 9 }, (_, index) => lab.noise(18, 17, 255, index + 1));
@@ -220,7 +221,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
 
   it('says what is wrong with parts of latents', async () => {
     const found = await session.run(async (folder) => {
-      const decoder = await lab.open(folder, { precision: 'f32', clips: true });
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });
       const part = (/** @type {Partial<{ frames: number, side: number, unscaled: boolean }>} */ { frames = 1, side = 2, unscaled = false } = {}) => {
         return { data: new Float32Array(16 * frames * side * side).fill(0.5), shape: [1, 16, frames, side, side], unscaled };
       };
@@ -244,7 +245,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
 
   it('takes the VAE\'s own latents for such, in a file and in an array', async () => {
     const found = await session.run(async (folder, data, shape) => {
-      const decoder = await lab.open(folder, { precision: 'f32', clips: true });
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });
       const scaled = await lab.clip(decoder, `${folder}latents.safetensors`);
       const file = await lab.clip(decoder, `${folder}own.latent`);
       const array = await lab.clip(decoder, { data: Float32Array.from(data), shape, unscaled: true });
@@ -279,7 +280,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
 
   it('takes arrays, gives bitmaps and ImageData, and frees everything when nobody goes on', async () => {
     const found = await session.run(async (folder) => {
-      const decoder = await lab.open(folder, { precision: 'f32', clips: true });
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });
       const before = decoder.ledger().current;
       const latents = { data: new Float32Array(16 * 3 * 2 * 2).fill(0.5), shape: [1, 16, 3, 2, 2] };
       const kinds = [];
@@ -315,7 +316,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     const config = { ...JSON.parse(text), temperal_downsample: [true, ...JSON.parse(text).temperal_downsample.slice(1).fill(false)] };
     const model = session.server.route('/twofold.safetensors', { bytes: wanModelFile(JSON.stringify(config), { encoder: true }) });
     const found = await session.run(async (model, config) => {
-      const vae = await lab.wgvae.createVae({ model, config, clips: true, precision: 'f32' });
+      const vae = await lab.wgvae.createVae({ model, config, clips: true, precision: 'f32', device: await lab.device() });
       const pictures = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => lab.noise(16, 16, 255, index + 1));
       const { parts } = await lab.encodeClip(vae, pictures(3), { output: 'mode' });
       const { frames } = await lab.clip(vae, parts);

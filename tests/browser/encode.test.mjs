@@ -204,7 +204,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('keeps a budget, to the bit', async () => {
     const found = await session.run(async (folder) => {
-      const vae = await lab.openVae(folder, { precision: 'f32', memoryBudget: 2 ** 40, parking: 'on' });
+      const { device } = await lab.sharedVae(folder);
+      const vae = await lab.openVae(folder, { precision: 'f32', memoryBudget: 2 ** 40, parking: 'on', device });
       const image = lab.noise(320, 192);
       const wanted = await vae.encode(image);
       const budget = Math.ceil((vae.report?.measured_peak_bytes ?? NaN) / 2);

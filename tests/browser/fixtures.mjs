@@ -227,10 +227,13 @@ export function count(shape) {
 export function fill(name, length, offset, scale) {
   const values = new Float32Array(length);
   const [base, factor] = [Math.fround(offset), Math.fround(scale)];
-  const step = [0x9e3779b9, 0x7f4a7c15];
-  let [high, low] = split(fnv1a64(name));
+  const hash = fnv1a64(name);
+  let [high, low] = [Number(hash >> 32n), Number(hash & 0xffffffffn)];
   for (let index = 0; index < length; index += 1) {
-    [high, low] = add(high, low, step[0], step[1]);
+    // The next number of splitmix64.
+    const sum = low + 0x7f4a7c15;
+    high = (high + 0x9e3779b9 + (sum > 0xffffffff ? 1 : 0)) >>> 0;
+    low = sum >>> 0;
     const unit = (splitmixHigh(high, low) >>> 8) / 8388608 - 1;
     // In f32: one rounded product, one rounded sum.
     values[index] = base + Math.fround(factor * unit);
@@ -245,41 +248,33 @@ export function fnv1a64(text) {
   return hash;
 }
 
-// Splits a number of 64 bits into two of 32, high and low: BigInt takes minutes for a model.
-
-/** @param {bigint} value @returns {[number, number]} */
-function split(value) {
-  return [Number(value >> 32n), Number(value & 0xffffffffn)];
-}
-
-/** @type {(aHigh: number, aLow: number, bHigh: number, bLow: number) => [number, number]} */
-function add(aHigh, aLow, bHigh, bLow) {
-  const low = aLow + bLow;
-  return [(aHigh + bHigh + (low > 0xffffffff ? 1 : 0)) >>> 0, low >>> 0];
-}
-
-/** @type {(aHigh: number, aLow: number, bHigh: number, bLow: number) => [number, number]} */
-function multiply(aHigh, aLow, bHigh, bLow) {
-  const [a1, a0, b1, b0] = [aLow >>> 16, aLow & 0xffff, bLow >>> 16, bLow & 0xffff];
-  const lowest = a0 * b0;
-  const middle = a1 * b0 + (lowest >>> 16);
-  const other = a0 * b1 + (middle & 0xffff);
-  const carried = a1 * b1 + Math.floor(middle / 65536) + Math.floor(other / 65536);
-  const high = (carried + Math.imul(aHigh, bLow) + Math.imul(aLow, bHigh)) >>> 0;
-  return [high, (((other & 0xffff) << 16) | (lowest & 0xffff)) >>> 0];
+/**
+ * Returns the upper 32 bits of splitmix64. Numbers of 64 bits are in two halves, without objects: a
+ * published network has 50 million weights, for which BigInt takes minutes.
+ * @type {(high: number, low: number) => number}
+ */
+function splitmixHigh(high, low) {
+  // z ^ (z >>> 30), times 0xbf58476d1ce4e5b9.
+  low ^= (low >>> 30) | (high << 2);
+  high ^= high >>> 30;
+  high = (upperOfProduct(low, 0x1ce4e5b9) + Math.imul(high, 0x1ce4e5b9) + Math.imul(low, 0xbf58476d)) | 0;
+  low = Math.imul(low, 0x1ce4e5b9);
+  // z ^ (z >>> 27), times 0x94d049bb133111eb.
+  low ^= (low >>> 27) | (high << 5);
+  high ^= high >>> 27;
+  high = (upperOfProduct(low, 0x133111eb) + Math.imul(high, 0x133111eb) + Math.imul(low, 0x94d049bb)) | 0;
+  // The upper half of z ^ (z >>> 31).
+  return (high ^ (high >>> 31)) >>> 0;
 }
 
 /**
- * Returns `z ^ (z >>> shift)` for 0 < shift < 32.
- * @type {(high: number, low: number, shift: number) => [number, number]}
+ * Returns the upper 32 bits of a product of two numbers of 32 bits.
+ * @type {(a: number, b: number) => number}
  */
-function fold(high, low, shift) {
-  return [(high ^ (high >>> shift)) >>> 0, (low ^ ((low >>> shift) | (high << (32 - shift)))) >>> 0];
-}
-
-/** Returns the upper 32 bits of splitmix64. @type {(high: number, low: number) => number} */
-function splitmixHigh(high, low) {
-  [high, low] = multiply(...fold(high, low, 30), 0xbf58476d, 0x1ce4e5b9);
-  [high, low] = multiply(...fold(high, low, 27), 0x94d049bb, 0x133111eb);
-  return fold(high, low, 31)[0];
+function upperOfProduct(a, b) {
+  const [a1, a0] = [a >>> 16, a & 0xffff];
+  const [b1, b0] = [b >>> 16, b & 0xffff];
+  const middle = a1 * b0 + ((a0 * b0) >>> 16);
+  const other = a0 * b1 + (middle & 0xffff);
+  return a1 * b1 + Math.floor(middle / 65536) + (other >>> 16);
 }

@@ -41,7 +41,7 @@ const FAST_ERRORS = 5;
 const HUGE = { f32: 3e38, f16: 1e6, fast: 1e6 };
 const OVERFLOWING = ['toy_odd'];
 
-inBrowsers({ models: MODELS.firefox }, (session) => {
+inBrowsers({ models: MODELS }, (session) => {
   if (session.kind === 'firefox') {
     it('keeps what a budget leaves on the host out of the module', async (t) => {
       const { image, f16Error } = await fixture('sd3_odd');
@@ -131,7 +131,7 @@ inBrowsers({ models: MODELS.firefox }, (session) => {
 function decode(session, name, precision, picture) {
   return session.run(
     async (folder, precision, picture, huge) => {
-      const decoder = await lab.open(folder, { precision });
+      const decoder = await lab.open(folder, { precision, device: await lab.device() });
       try {
         const latents = `${folder}latents.safetensors`;
         const raw = await decoder.decode(latents, { output: 'raw' });
@@ -174,7 +174,7 @@ function decode(session, name, precision, picture) {
 function decodeTiled(session, name, tiling, png) {
   return session.run(
     async (folder, tiling, png) => {
-      const decoder = await lab.open(folder, { precision: 'f32' });
+      const decoder = await lab.open(folder, { precision: 'f32', device: await lab.device() });
       try {
         const latents = `${folder}latents.safetensors`;
         const raw = await decoder.decode(latents, { output: 'raw', ...tiling });

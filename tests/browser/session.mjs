@@ -48,15 +48,15 @@ const HARMLESS = new RegExp(
 
 /**
  * Defines the same tests for each browser. One browser runs at a time.
- * @param {{ kinds?: Kind[], models?: string[], clips?: string[] }} options `models`, `clips`: names
- * of fixtures that the tests decode
+ * @param {{ kinds?: Kind[], models?: string[] | Record<Kind, string[]>, clips?: string[] }} options
+ * `models`, `clips`: names of fixtures that the tests decode, for all browsers or for each
  * @param {(session: Session) => void} define
  */
 export function inBrowsers({ kinds = KINDS, models = [], clips = [] }, define) {
   for (const kind of kinds.filter((kind) => KINDS.includes(kind))) {
     describe(kind, { timeout: 3 * PATIENCE }, () => {
       const session = new Session(kind);
-      before(() => session.start(models, clips), { timeout: PATIENCE });
+      before(() => session.start(Array.isArray(models) ? models : models[kind], clips), { timeout: PATIENCE });
       afterEach(() => session.checkComplaints());
       after(() => session.stop());
       define(session);

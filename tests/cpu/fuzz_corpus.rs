@@ -2,6 +2,7 @@
 //! no input needs more memory than a small multiple of its size. `fuzz/README.md` explains how the
 //! corpora were made.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use wgvae::internals::safetensors::write_safetensors;
@@ -16,8 +17,26 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 #[global_allocator]
 static ALLOCATOR: crate::allowance::Counting = crate::allowance::Counting;
 
-fn corpus(target: &str) -> PathBuf {
-    Path::new(ROOT).join("fuzz/corpus").join(target)
+/// Inputs of all targets as one file, because git and editors are slow with thousands of files.
+const CORPUS: &[u8] = include_bytes!("../../fuzz/corpus.tar");
+
+/// Size of a header of a tar archive. Files begin at multiples of it.
+const BLOCK: usize = 512;
+
+/// Returns names and contents of the files in a tar archive in the format ustar.
+fn unpacked(mut archive: &[u8]) -> Vec<(String, &[u8])> {
+    let mut files = Vec::new();
+    // Blocks of zeros end an archive.
+    while let Some((header, rest)) = archive.split_at_checked(BLOCK).filter(|(header, _)| header[0] != 0) {
+        let field = |range: Range<usize>| std::str::from_utf8(&header[range]).unwrap().trim_matches(['\0', ' ']);
+        let size = usize::from_str_radix(field(124..136), 8).unwrap();
+        let is_file = header[156] == b'0';
+        if is_file {
+            files.push((field(0..100).to_owned(), &rest[..size]));
+        }
+        archive = &rest[size.next_multiple_of(BLOCK)..];
+    }
+    files
 }
 
 /// Returns the files of a folder, sorted.
@@ -30,12 +49,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn every_corpus_replays() {
+    let all = unpacked(CORPUS);
     for target in TARGETS {
-        let files = files(&corpus(target.name));
+        let folder = format!("corpus/{}/", target.name);
+        let files: Vec<_> = all.iter().filter(|(name, _)| name.starts_with(&folder)).collect();
         assert!(!files.is_empty(), "no corpus of {}", target.name);
-        for file in &files {
-            let _named = Named(file.display().to_string());
-            run(target, &std::fs::read(file).unwrap());
+        for (name, bytes) in &files {
+            let _named = Named(name.clone());
+            run(target, bytes);
         }
         println!("{}: {} inputs", target.name, files.len());
     }
@@ -113,9 +134,10 @@ fn write_seeds() {
         ("plan_any", noise()),
     ];
     for (target, inputs) in seeds {
-        std::fs::create_dir_all(corpus(target)).unwrap();
+        let folder = Path::new(ROOT).join("fuzz/corpus").join(target);
+        std::fs::create_dir_all(&folder).unwrap();
         for (index, input) in inputs.iter().enumerate() {
-            std::fs::write(corpus(target).join(format!("seed-{index}")), input).unwrap();
+            std::fs::write(folder.join(format!("seed-{index}")), input).unwrap();
         }
     }
 }

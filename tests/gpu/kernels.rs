@@ -1,7 +1,10 @@
 //! Every kernel alone against its plain twin on the CPU, over the catalogue of problems.
 //! `WGVAE_PROBLEMS=REGEX` selects some of them.
 
+use std::num::NonZero;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
 
 use half::f16;
 use pollster::block_on;
@@ -23,10 +26,28 @@ use crate::reference::{Call, run};
 
 #[test]
 fn kernels_match_their_twins() {
+    let problems = all();
+    let next = AtomicUsize::new(0);
+    // A CPU driver compiles each kernel on one core, so every core takes problems.
+    let threads = available_parallelism().map_or(1, NonZero::get);
+    let checked: Vec<_> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| check(&problems, &next))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let count: usize = checked.iter().map(|(_, count)| count).sum();
+    let failures: Vec<String> = checked.into_iter().flat_map(|(failures, _)| failures).collect();
+    println!("{count} problems");
+    assert!(count > 0, "WGVAE_PROBLEMS leaves no problem");
+    assert!(failures.is_empty(), "{} failures of {count} problems:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Checks problems from number `next` on, which other threads take at the same time, on a device of
+/// its own. Returns failures, and the number of problems that the device could run.
+fn check(problems: &[Problem], next: &AtomicUsize) -> (Vec<String>, usize) {
     let default = GpuOptions::default();
     let gpu = with_units(&default).unwrap_or_else(|| block_on(Gpu::request(&default)).unwrap());
     let (mut failures, mut count) = (Vec::new(), 0);
-    for problem in all() {
+    while let Some(problem) = problems.get(next.fetch_add(1, Ordering::Relaxed)) {
         let variant = &problem.launch.variant;
         if variant.file == "matmul_matrix" && !has_units_of(&gpu, variant) {
             println!("SKIPPED: {}: this device has no such units", problem.name);
@@ -42,9 +63,9 @@ fn kernels_match_their_twins() {
             continue;
         }
         count += 1;
-        let wanted = twin(&problem);
+        let wanted = twin(problem);
         for (index, wanted) in wanted {
-            let found = block_on(launch(&gpu, &problem, index));
+            let found = block_on(launch(&gpu, problem, index));
             let data = problem.bindings[index].as_ref().unwrap();
             let name = interface(problem.launch.variant.file).bindings[index].0;
             if let Err(text) = compare(data.elements, &found, &wanted, problem.tolerance) {
@@ -52,9 +73,7 @@ fn kernels_match_their_twins() {
             }
         }
     }
-    println!("{count} problems");
-    assert!(count > 0, "WGVAE_PROBLEMS leaves no problem");
-    assert!(failures.is_empty(), "{} failures of {count} problems:\n{}", failures.len(), failures.join("\n"));
+    (failures, count)
 }
 
 /// Returns true if `variant` is made for the matrix units that the device was opened with.

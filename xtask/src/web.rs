@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use crate::book::{Book, DRAWINGS};
-use crate::command::{cargo, output, run, succeeds, text};
+use crate::command::{output, run, selected, succeeds, text};
 use crate::install::{install_packages, node, npm};
 use crate::offline;
 use crate::paths::target;
@@ -52,11 +52,19 @@ const PACKAGE: [(&str, &str); 6] = [
 pub(crate) fn build() -> Result<()> {
     check_versions()?;
     let module = wasm::build()?;
-    cargo(&["build", "--release", "--package", "xtask-bindgen"])?;
+    run(&mut built("xtask-bindgen"))?;
     let folder = Path::new("web/pkg");
     fs::create_dir_all(folder)?;
     run(Command::new(tool("xtask-bindgen")).arg(module).arg(folder))?;
     lay_out(Path::new("dist"))
+}
+
+/// Returns the command that builds a tool. It selects what the tests select, so that a tool that
+/// the tests have built is not built again with other features.
+fn built(tool: &str) -> Command {
+    let mut command = selected("build");
+    command.args(["--bin", tool]);
+    command
 }
 
 /// Writes the future address of `dist/` into its page, because pictures of links need full
@@ -83,7 +91,7 @@ pub(crate) fn serve(port: u16, open: bool) -> Result<()> {
     build()?;
     // Developers who rebuild want to see the new build, so nothing is kept offline.
     fs::write("dist/sw.js", "").context("could not write dist/sw.js")?;
-    cargo(&["build", "--release", "--package", "xtask-serve"])?;
+    run(&mut built("xtask-serve"))?;
     let mut command = Command::new(tool("xtask-serve"));
     command.arg(port.to_string()).args(["dist", "examples=examples"]).stdout(Stdio::piped());
     let mut server = command.spawn().with_context(|| format!("could not start {}", text(&command)))?;

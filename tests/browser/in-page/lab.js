@@ -141,6 +141,36 @@ function shared(folder) {
   return /** @type {Promise<import('../../../web/src/index.js').Decoder>} */ (decoders.get(folder));
 }
 
+/**
+ * The device that tests share. The module destroys a device of its own when nobody holds its object
+ * any more.
+ * @type {Promise<{ gpu: object, device: GPUDevice }> | undefined}
+ */
+let common;
+
+/**
+ * Returns a device that the tests of a page share if they need none of their own. It has what the
+ * package asks for, and keeps every kernel: a browser does not compile a kernel that it has, so
+ * each kernel is compiled once for all decoders on this device.
+ */
+async function device() {
+  const start = async () => {
+    const { Gpu } = await startWasm();
+    const gpu = await Gpu.request(navigator.gpu, { powerPreference: 'high-performance', defaultLimits: false });
+    const device = gpu.device();
+    /** @type {Promise<GPUComputePipeline>[]} */
+    const kernels = [];
+    device.createComputePipelineAsync = (/** @type {GPUComputePipelineDescriptor} */ descriptor) => {
+      const kernel = GPUDevice.prototype.createComputePipelineAsync.call(device, descriptor);
+      kernels.push(kernel);
+      return kernel;
+    };
+    return { gpu, device };
+  };
+  common ??= start();
+  return (await common).device;
+}
+
 /** @type {Map<string, Promise<import('../../../web/src/index.js').Vae>>} */
 const vaes = new Map();
 
@@ -303,6 +333,6 @@ async function kept(name) {
 
 gpu.startWatching();
 
-export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, shared, sharedVae, noise, canvasOf, valuesOf, isSame, clip, encodeClip, smallestBudget, until, attempt, readAgain, streamFolders, kept };
+export const lab = { wgvae, startWasm, gpu, outcome, describe, base64, pixels, filePixels, blob, levelsApart, isRight, open, openVae, device, shared, sharedVae, noise, canvasOf, valuesOf, isSame, clip, encodeClip, smallestBudget, until, attempt, readAgain, streamFolders, kept };
 
 Object.assign(globalThis, { lab });

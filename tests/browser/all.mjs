@@ -1,0 +1,58 @@
+// @ts-check
+// Runs test files in both browsers, as many at once as the machine has cores: the files named on
+// the command line, or all. Each process of `run.mjs` takes one browser and some of the files, and
+// starts that browser once. Prints what a process printed when that process has ended.
+// `node tests/browser/all.mjs numbers page`
+
+import { spawn } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+import { KINDS } from './browsers.mjs';
+
+const ENDING = '.test.mjs';
+
+/** Parts of the files. More parts share the work better, but start more browsers. */
+const PARTS = 8;
+
+/** Fewer than two processes would leave a core idle while a browser compiles shaders on one. */
+const AT_ONCE = Math.max(2, availableParallelism());
+
+const named = process.argv.slice(2);
+const names = named.length > 0 ? named : (await readdir(new URL('.', import.meta.url))).filter((name) => name.endsWith(ENDING)).map((name) => name.slice(0, -ENDING.length)).sort();
+
+/** Parts of both browsers alternate, so that both browsers run at once. */
+const jobs = Array.from({ length: PARTS }, (_, part) => names.filter((_, index) => index % PARTS === part))
+  .filter((files) => files.length > 0)
+  .flatMap((files) => KINDS.map((kind) => ({ kind, files })));
+
+/** @type {{ kind: string, files: string[], seconds: number, passed: boolean }[]} */
+const ended = [];
+const waiting = [...jobs];
+await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+  for (let job = waiting.shift(); job; job = waiting.shift()) ended.push(await run(job));
+}));
+for (const { kind, files, seconds, passed } of ended) console.log(`${seconds.toFixed(0).padStart(6)} s  ${kind}: ${files.join(' ')}${passed ? '' : ': failed'}`);
+process.exitCode = ended.every(({ passed }) => passed) ? 0 : 1;
+
+/**
+ * @param {typeof jobs[number]} job
+ * @returns {Promise<typeof ended[number]>}
+ */
+function run({ kind, files }) {
+  const begin = performance.now();
+  const program = fileURLToPath(new URL('run.mjs', import.meta.url));
+  const child = spawn(process.execPath, ['--test-reporter=spec', program, ...files], { env: { ...process.env, WGVAE_BROWSER: kind }, stdio: ['ignore', 'pipe', 'pipe'] });
+  /** @type {Buffer[]} */
+  const printed = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => printed.push(bytes));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      const seconds = (performance.now() - begin) / 1000;
+      process.stdout.write(Buffer.concat([Buffer.from(`${kind}: ${files.join(' ')}\n`), ...printed]));
+      resolve({ kind, files, seconds, passed: code === 0 });
+    });
+  });
+}
