@@ -46,6 +46,12 @@ enum Task {
         #[arg(long)]
         full: bool,
     },
+    /// Run every kernel against its plain twin on the fastest driver: all problems, or those whose
+    /// names match. `cargo k` is short for it.
+    Kernels {
+        /// Regular expression for the names of problems, for example `winograd_in`.
+        problems: Option<String>,
+    },
     /// Check comments and documents: their width, sentences, links, words and spelling.
     Words,
     /// Build the page and the npm package into dist/.
@@ -117,6 +123,7 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Demo { output: name } => steps::demo(&output.join(name)),
         Task::Test { full } => steps::test(full),
+        Task::Kernels { problems } => steps::test_kernels(problems.as_deref()),
         Task::Words => words::check(),
         Task::Web { site } => web::build().and_then(|()| site.map_or(Ok(()), |site| web::address(&site))),
         Task::Serve { port, open } => web::serve(port, open),

@@ -64,6 +64,21 @@ pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     browser::test(names, newer_driver().as_ref())
 }
 
+/// Tests the kernels alone: all problems, or those whose names match a regular expression.
+pub(crate) fn test_kernels(problems: Option<&str>) -> Result<()> {
+    run(selected("build").args(["--bins", "--test", "gpu"]))?;
+    ensure_adapter(&wgvae())?;
+    let mut tests = selected("test");
+    tests.args(["--test", "gpu", "--", "kernels::"]);
+    if let Some(problems) = problems {
+        tests.env("WGVAE_PROBLEMS", problems);
+    }
+    if let Some(driver) = newer_driver() {
+        driver.run_by(&mut tests);
+    }
+    run(&mut tests)
+}
+
 /// Tests the Python package as users get it, with all optional packages; with `plain`, the module
 /// that cargo has built, with numpy alone.
 pub(crate) fn test_python(plain: bool) -> Result<()> {
