@@ -34,7 +34,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
     times.step("lints", || {
         ensure_component("clippy")?;
         // With xtask itself, which writes no program here: its dependencies are checked once.
-        let lints = ["clippy", "--release", "--workspace", "--features", "wgvae/cli", "--all-targets"];
+        let lints = ["clippy", "--release", "--workspace", "--all-targets"];
         run(Command::new("cargo").args(lints).args(["--", "-D", "warnings"]))?;
         wasm::lint()
     })?;
