@@ -5,7 +5,7 @@
 use js_sys::{Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;
 
-type Thrown<T> = std::result::Result<T, JsValue>;
+use super::Thrown;
 
 #[wasm_bindgen]
 extern "C" {
