@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Frames, Request};
 use crate::direction::Directions;
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::plan::Output;
@@ -56,18 +55,6 @@ pub struct LoadOptions {
     pub weights_on_host: bool,
     /// True to load the weights for clips. Images need other weights.
     pub clips: bool,
-}
-
-impl LoadOptions {
-    /// Returns the options that load what `request` needs, and no more.
-    pub fn for_request(request: &Request, precision: Precision) -> Self {
-        Self {
-            directions: request.direction.into(),
-            precision,
-            weights_on_host: request.memory_budget.is_some(),
-            clips: request.frames == Frames::Clip,
-        }
-    }
 }
 
 /// Options of a decode.

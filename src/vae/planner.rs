@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::check::{check_request, check_storage};
 use super::manifest::WeightManifest;
-use super::options::LoadOptions;
+use super::options::{LoadOptions, Precision};
 use super::plans::Plans;
 use super::request::{Job, Request};
 use crate::direction::Direction;
@@ -18,6 +18,24 @@ use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::model::networks::{part_of_decoder, part_of_encoder};
 use crate::plan::{Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
+
+/// Plans `request` for a model of `config` on a device with `limits`. Neither needs to exist.
+///
+/// A plan with a budget takes its weights from host memory; without one, all weights that the
+/// request needs stay on the device.
+///
+/// # Errors
+/// [`crate::Error::Config`] for a field of `config` that makes no sense; [`crate::Error::TooLarge`] if something
+/// does not fit `limits`; [`crate::Error::Budget`] if no plan stays within the budget; [`crate::Error::Input`]
+/// for a size that is empty, too small or too large to be meant, for limits that no device has, for
+/// f16 on a device without `shader-f16`, and for a clip if the network has no time axis or the
+/// result is to stay on the device.
+pub fn plan(config: &AutoencoderConfig, request: &Request, limits: &DeviceLimits, storage: Storage) -> Result<Plans> {
+    config.validate()?;
+    check_request(config, request)?;
+    let options = LoadOptions::for_request(request, Precision::default());
+    Planner::of_storage(config.clone(), limits.clone(), storage, options)?.plan(request)
+}
 
 /// A planner of decodes and encodes of one model on one device. It uses neither, so it can plan
 /// while the model is loaded, and while a job runs.

@@ -3,36 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::check::check_request;
-use super::options::{LoadOptions, Precision};
-use super::planner::Planner;
 use super::request::{Job, Request};
 use crate::error::{Error, Result};
-use crate::limits::DeviceLimits;
 use crate::model::blocks::Part;
-use crate::model::config::AutoencoderConfig;
 use crate::ordered::Ordered as _;
 use crate::plan::{Home, HostStates, Plan, StateUse};
-use crate::tensor::{Bytes, Size, Storage};
+use crate::tensor::{Bytes, Size};
 use crate::tiling::Grid;
-
-/// Plans `request` for a model of `config` on a device with `limits`. Neither needs to exist.
-///
-/// A plan with a budget takes its weights from host memory; without one, all weights that the
-/// request needs stay on the device.
-///
-/// # Errors
-/// [`Error::Config`] for a field of `config` that makes no sense; [`Error::TooLarge`] if something
-/// does not fit `limits`; [`Error::Budget`] if no plan stays within the budget; [`Error::Input`]
-/// for a size that is empty, too small or too large to be meant, for limits that no device has, for
-/// f16 on a device without `shader-f16`, and for a clip if the network has no time axis or the
-/// result is to stay on the device.
-pub fn plan(config: &AutoencoderConfig, request: &Request, limits: &DeviceLimits, storage: Storage) -> Result<Plans> {
-    config.validate()?;
-    check_request(config, request)?;
-    let options = LoadOptions::for_request(request, Precision::default());
-    Planner::of_storage(config.clone(), limits.clone(), storage, options)?.plan(request)
-}
 
 /// All plans of one request. An image has one plan, a clip one for its first part and one for every
 /// later part. In tiles, each size of tile has its own. Only one plan is prepared at a time.

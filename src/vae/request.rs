@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{DecodeOptions, EncodeOptions, Parking};
+use super::options::{DecodeOptions, EncodeOptions, LoadOptions, Parking, Precision};
 use crate::direction::Direction;
 use crate::model::blocks::Part;
 use crate::model::config::LatentSpace;
@@ -89,6 +89,18 @@ impl Request {
         match self.frames {
             Frames::Image => &[Part::Image],
             Frames::Clip => &[Part::First, Part::Next],
+        }
+    }
+}
+
+impl LoadOptions {
+    /// Returns the options that load what `request` needs, and no more.
+    pub fn for_request(request: &Request, precision: Precision) -> Self {
+        Self {
+            directions: request.direction.into(),
+            precision,
+            weights_on_host: request.memory_budget.is_some(),
+            clips: request.frames == Frames::Clip,
         }
     }
 }
