@@ -1,6 +1,9 @@
 // Program of docs/guide/rust.md. readme.rs runs it and compares it with that page.
 
-use wgvae::{Checkpoint, Control, DecodeOptions, FileSource, Gpu, GpuOptions, Latents, LoadOptions, Pixels, Vae, Variant, read_latents, LatentSpace, Plans};
+use wgvae::{
+    Checkpoint, Control, DecodeOptions, FileSource, Gpu, GpuOptions, Latents, LoadOptions, Pixels, Vae, Variant,
+    read_latents,
+};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -15,7 +18,8 @@ async fn decode(model: &str, latents: &str, picture: &str) -> Result<()> {
 
     let latents = Latents::stored(read_latents(&FileSource::open(latents)?, None).await?)?;
     let options = DecodeOptions::default();
-    println!("will take {}", vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).map(Plans::into_first)?.memory.peak());
+    let request = options.request(latents.size(), latents.space());
+    println!("will take {}", vae.planner().plan(&request)?.peak());
     let decoded = vae.decode(&latents, 0, &options, &mut Control::default()).await?;
 
     let Pixels::Rgba8(pixels) = decoded.pixels else { return Err("a picture was asked for".into()) };
