@@ -7,9 +7,11 @@ use wasm_bindgen::prelude::*;
 use super::latents::latent_facts;
 use super::source::{JsSource, Rejection, Source};
 use super::{Result, to_js};
+use crate::direction::Directions;
 use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};
-use crate::vae::{Directions, weight_reads};
+use crate::model::config::LatentSpace;
+use crate::vae::weight_reads;
 
 /// A part of one of a model's files, in bytes.
 #[derive(Serialize)]

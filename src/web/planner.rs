@@ -9,12 +9,13 @@ use super::encode::WebEncodeOptions;
 use super::latents::latent_facts;
 use super::vae::WebVae;
 use super::{Result, from_js, to_js};
+use crate::direction::Directions;
 use crate::error::Error;
 use crate::limits::{DeviceLimits, Vendor};
 use crate::model::config::{AutoencoderConfig, Family, LatentSpace};
 use crate::plan::{Plan, PlanFacts, RunFacts};
 use crate::tensor::Size;
-use crate::vae::{Directions, LoadOptions, Planner, Precision};
+use crate::vae::{LoadOptions, Planner, Precision};
 
 /// A planner of decodes and encodes, which also works while a job runs.
 #[wasm_bindgen(js_name = Planner)]
