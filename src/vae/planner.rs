@@ -8,7 +8,6 @@ use super::options::{LoadOptions, Precision};
 use super::plans::Plans;
 use super::request::{Job, Request};
 use crate::direction::Direction;
-
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::io::{Checkpoint, LatentScale};
@@ -25,11 +24,11 @@ use crate::tensor::{Bytes, Size, Storage};
 /// request needs stay on the device.
 ///
 /// # Errors
-/// [`crate::Error::Config`] for a field of `config` that makes no sense; [`crate::Error::TooLarge`] if something
-/// does not fit `limits`; [`crate::Error::Budget`] if no plan stays within the budget; [`crate::Error::Input`]
-/// for a size that is empty, too small or too large to be meant, for limits that no device has, for
-/// f16 on a device without `shader-f16`, and for a clip if the network has no time axis or the
-/// result is to stay on the device.
+/// [`crate::Error::Config`] for a field of `config` that makes no sense;
+/// [`crate::Error::TooLarge`] if something does not fit `limits`; [`crate::Error::Budget`] if no
+/// plan stays within the budget. [`crate::Error::Input`] for a size that is empty, too small or too
+/// large to be meant, for limits that no device has, and for f16 on a device without `shader-f16`;
+/// for a clip also if the network has no time axis or the result is to stay on the device.
 pub fn plan(config: &AutoencoderConfig, request: &Request, limits: &DeviceLimits, storage: Storage) -> Result<Plans> {
     config.validate()?;
     check_request(config, request)?;

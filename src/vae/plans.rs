@@ -129,7 +129,7 @@ impl Plans {
         self.sizes.iter().fold(0, |sum, tiles| sum.saturating_add(all(tiles)))
     }
 
-    /// Returns the predicted time of `parts` parts, in all tiles, on a device of this kind, seconds.
+    /// Returns the predicted time of `parts` parts in all tiles, on a device of this kind, seconds.
     #[expect(clippy::cast_precision_loss, reason = "as many tiles and parts as people have")]
     pub fn predicted_seconds(&self, parts: u64) -> f64 {
         let all = |tiles: &TilesOfSize| {

@@ -28,8 +28,8 @@ pub enum Frames {
 /// use wgvae::{Bytes, DeviceLimits, Family, LatentSpace, Request, Size, Storage};
 ///
 /// # fn run() -> wgvae::Result<()> {
-/// let size = Size { width: 64, height: 64 };
-/// let request = Request { memory_budget: Some(Bytes(200 << 20)), ..Request::decode(size, LatentSpace::Model) };
+/// let whole = Request::decode(Size { width: 64, height: 64 }, LatentSpace::Model);
+/// let request = Request { memory_budget: Some(Bytes(200 << 20)), ..whole };
 /// let config = Family::find("sd15")?.config();
 /// let plans = wgvae::plan(&config, &request, &DeviceLimits::webgpu_default(), Storage::F32)?;
 /// assert!(plans.peak() <= Bytes(200 << 20));
