@@ -22,8 +22,7 @@ use crate::golden::Golden;
 fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host: bool) -> (Gpu, Vae) {
     let options = GpuOptions { without_shader_f16: packed, ..GpuOptions::default() };
     let gpu = block_on(Gpu::request(&options)).unwrap();
-    let load =
-        LoadOptions { precision, directions: Directions::Both, clips: true, weights_on_host, ..LoadOptions::default() };
+    let load = LoadOptions { precision, directions: Directions::Both, clips: true, weights_on_host };
     let vae = block_on(Vae::load(&gpu, &checkpoint(golden), load)).unwrap();
     (gpu, vae)
 }
