@@ -12,7 +12,7 @@ const SELFTEST: &[u8] = include_bytes!("../assets/demo/selftest.safetensors");
 /// Opens the embedded model: a small `AutoencoderKL` with 16 latent channels.
 ///
 /// # Errors
-/// Those of [`Checkpoint::from_source`].
+/// See [`Checkpoint::from_source`].
 pub async fn checkpoint() -> Result<Checkpoint> {
     Checkpoint::from_source(Box::new(MemorySource::new("embedded model", WEIGHTS)), Some(CONFIG)).await
 }

@@ -114,7 +114,7 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Input`] that lists the candidates if the scale of the latents is unknown.
     pub fn scaled_config(&self) -> Result<&AutoencoderConfig> {
-        self.scale.check(&self.name).map(|()| &self.config)
+        self.check_space(LatentSpace::Model).map(|()| &self.config)
     }
 
     /// Checks that latents in `space` have a known meaning for this model.
@@ -122,10 +122,7 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Input`] that lists the families that it may be.
     pub fn check_space(&self, space: LatentSpace) -> Result<()> {
-        match space {
-            LatentSpace::Model => self.scale.check(&self.name),
-            LatentSpace::Vae => self.config.check_own_latents(),
-        }
+        self.scale.check_space(&self.name, &self.config, space)
     }
 
     /// Returns the scale of the latents: known with its source, or unknown with the candidates.

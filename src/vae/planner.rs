@@ -30,8 +30,6 @@ use crate::tensor::{Bytes, Size, Storage};
 /// large to be meant, for limits that no device has, and for f16 on a device without `shader-f16`;
 /// for a clip also if the network has no time axis or the result is to stay on the device.
 pub fn plan(config: &AutoencoderConfig, request: &Request, limits: &DeviceLimits, storage: Storage) -> Result<Plans> {
-    config.validate()?;
-    check_request(config, request)?;
     let options = LoadOptions::for_request(request, Precision::default());
     Planner::of_storage(config.clone(), limits.clone(), storage, options)?.plan(request)
 }
@@ -131,10 +129,8 @@ impl Planner {
 
     /// Checks that latents in `space` have a known meaning for the model.
     pub(super) fn check_space(&self, space: LatentSpace) -> Result<()> {
-        match space {
-            LatentSpace::Model => self.scale.1.check(&self.scale.0),
-            LatentSpace::Vae => self.config.check_own_latents(),
-        }
+        let (file, scale) = &self.scale;
+        scale.check_space(file, &self.config, space)
     }
 
     /// Plans one job of a request that was checked.

@@ -97,8 +97,8 @@ fn interrupt(signal: &str, latents: &[usize], more: &[&str], when_begun: bool) -
     let sent = Instant::now();
     assert!(Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    // wgvae promises one second; a busy machine takes six. A kill depends on the system.
-    assert!(signal == "KILL" || sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
+    // wgvae promises one second; the machine may be busy. The time of a kill depends on the system.
+    assert!(signal == "KILL" || sent.elapsed() < Duration::from_secs(2), "{:?}", sent.elapsed());
     assert_eq!(folder.names(), before, "{output:?}");
     output.status.code()
 }

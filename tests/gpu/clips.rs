@@ -182,6 +182,43 @@ fn two_hundred_parts_take_what_two_take() {
     assert!(gpu.ledger().current() < plan && gpu.ledger().current() >= before, "states are left behind");
 }
 
+/// Tests a device that lacks memory when a clip's first part is prepared: a smaller plan gives the
+/// same frames, in this part and the next, or the clip ends with an error that says so.
+#[test]
+fn an_allocation_of_a_first_part_may_fail() {
+    let golden = Golden::open("clip_wan");
+    let (gpu, mut vae) = load(&golden, (Precision::F32, false), true);
+    let latents = Latents::new(formula::latents(&[2, golden.config.latent_channels as usize, 8, 8])).unwrap();
+    let (wanted, _) = decode(&mut vae, &latents, None);
+    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let mut fallbacks = 0;
+    for skipped in (0..).step_by(5) {
+        let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
+        let mut frames = Vec::new();
+        let mut sink = |pixels| {
+            let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
+            frames.extend(values);
+            Ok(())
+        };
+        gpu.ledger().fail_after(Some(skipped));
+        let first = block_on(clip.decode(&latents, 0, &mut Control::default(), &mut sink));
+        let is_over = gpu.ledger().fail_after(None);
+        match first {
+            Ok((_, fallback)) => {
+                assert_eq!(fallback.is_none(), is_over, "allocation {skipped}");
+                fallbacks += usize::from(fallback.is_some());
+                block_on(clip.decode(&latents, 1, &mut Control::default(), &mut sink)).unwrap();
+                assert_same_bits(&frames, &wanted, &format!("allocation {skipped}"));
+            }
+            Err(error) => assert!(matches!(error, Error::Device(DeviceError::OutOfMemory { .. })), "{error}"),
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(fallbacks > 0, "no allocation led to a smaller plan");
+}
+
 /// Decodes a clip with `control` in its second part, where a test injects a fault.
 fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> Result<()> {
     let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };

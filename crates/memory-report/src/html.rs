@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("html/style.css");
 /// Returns the page about `reports`.
 ///
 /// # Errors
-/// Those of the charts, see [`svg`](crate::chart::svg).
+/// See [`svg`](crate::chart::svg), which draws the charts.
 pub fn page(reports: &[MemoryReport]) -> Result<String> {
     let labels = labels(reports);
     let rows = rows(reports, &labels);

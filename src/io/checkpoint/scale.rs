@@ -2,7 +2,7 @@
 //! contents decide; nothing is guessed.
 
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Network, OwnLatents};
+use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, LatentSpace, Network, OwnLatents};
 
 /// Knowledge about the scale of the latents (scale, shift, mean, deviation).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,11 +20,14 @@ pub enum LatentScale {
 }
 
 impl LatentScale {
-    /// Checks that the scale of the latents of the model in `file` is known.
+    /// Checks that latents in `space` have a known meaning for the model of `config` in `file`.
     ///
     /// # Errors
-    /// [`Error::Input`] that lists the candidates.
-    pub(crate) fn check(&self, file: &str) -> Result<()> {
+    /// [`Error::Input`] that lists the families that it may be.
+    pub(crate) fn check_space(&self, file: &str, config: &AutoencoderConfig, space: LatentSpace) -> Result<()> {
+        if space == LatentSpace::Vae {
+            return config.check_own_latents();
+        }
         let Self::Unknown { candidates } = self else { return Ok(()) };
         let expected = if candidates.is_empty() {
             "a family or a config.json (no published model has these shapes)".to_owned()
