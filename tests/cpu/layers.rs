@@ -58,7 +58,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "web",
-        &["vae", "tuning", "selftest", "gpu", "plan", "io", "tiling", "model::config", "limits", "tensor", "error"],
+        &[
+            "direction",
+            "vae",
+            "tuning",
+            "selftest",
+            "gpu",
+            "plan",
+            "io",
+            "tiling",
+            "model::config",
+            "limits",
+            "tensor",
+            "error",
+        ],
     ),
 ];
 
