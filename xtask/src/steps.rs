@@ -25,6 +25,7 @@ pub(crate) fn demo(output: &Path) -> Result<()> {
 
 /// Runs all checks. With `full`, sweeps take every step instead of a few.
 pub(crate) fn test(full: bool) -> Result<()> {
+    check_hangups()?;
     let mut times = Times::default();
     times.step("format", || {
         ensure_component("rustfmt")?;
@@ -54,6 +55,17 @@ pub(crate) fn test(full: bool) -> Result<()> {
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
     times.step("page and package", web::build)?;
     times.step("browsers", || browser::test(&[], newer_driver().as_ref()))
+}
+
+/// Fails if hangups are ignored, as under `nohup`: programs inherit that, and tests that hang up
+/// would wait for ever.
+fn check_hangups() -> Result<()> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    // SIGHUP is signal 1, the lowest bit.
+    anyhow::ensure!(ignored & 1 == 0, "the tests send SIGHUP, which this process ignores: run them without nohup");
+    Ok(())
 }
 
 /// Runs the browser tests alone: all, or the named ones.
