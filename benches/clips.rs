@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use pollster::block_on;
+use wgvae::config::Family;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::part_of_decoder;
-use wgvae::{Family, Gpu, GpuOptions, LatentSpace, Size, Storage};
+use wgvae::{Gpu, GpuOptions, LatentSpace, Size, Storage};
 
 mod support;
 

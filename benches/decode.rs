@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use pollster::block_on;
+use wgvae::config::FAMILIES;
+use wgvae::images::Output;
 use wgvae::kernels::choice::KernelChoice;
 use wgvae::model::networks::decoder;
 use wgvae::plan::PlanOptions;
-use wgvae::{Bytes, FAMILIES, Gpu, GpuOptions, LatentSpace, Output, RunReport, Size, Storage};
+use wgvae::report::RunReport;
+use wgvae::{Bytes, Gpu, GpuOptions, LatentSpace, Size, Storage};
 
 mod support;
 

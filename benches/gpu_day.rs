@@ -13,10 +13,13 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use pollster::block_on;
 use serde_json::{Map, Value, json};
+use wgvae::config::Family;
+use wgvae::images::Output;
 use wgvae::kernels::choice::{KernelChoice, MatmulTile};
 use wgvae::model::networks::decoder;
 use wgvae::plan::PlanOptions;
-use wgvae::{Family, Gpu, GpuOptions, LatentSpace, Output, Size, Storage, TuneOptions};
+use wgvae::tuning::TuneOptions;
+use wgvae::{Gpu, GpuOptions, LatentSpace, Size, Storage};
 
 #[path = "support/layers.rs"]
 mod layers;
@@ -102,7 +105,7 @@ fn main() -> ExitCode {
 /// Runs each part in its own process. Returns true if all succeeded.
 fn run_parts(arguments: &Arguments) -> Result<bool> {
     // This opens no device, so that the parts find the machine untouched.
-    let adapters = block_on(wgvae::adapters(None))?;
+    let adapters = block_on(wgvae::device::adapters(None))?;
     let adapter = &adapters.first().ok_or("there is no adapter")?.1;
     fs::create_dir_all(&arguments.out)?;
     let file = arguments.out.join(format!("gpu-day-{}.json", slug(&format!("{} {}", adapter.name, adapter.driver))));

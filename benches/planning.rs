@@ -8,10 +8,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode};
-use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, EncodeOptions, FAMILIES, LatentSpace, Parking, Plans,
-    Result, Size, Storage,
-};
+use wgvae::config::{AutoencoderConfig, FAMILIES};
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
+use wgvae::{Bytes, DecodeOptions, EncodeOptions, LatentSpace, Parking, Plans, Result, Size, Storage};
 
 /// Side of the images in pixels.
 const SIDE: u32 = 1024;
@@ -49,16 +49,22 @@ impl Kind {
         let decode = DecodeOptions { memory_budget: budget, parking, ..DecodeOptions::default() };
         let encode = EncodeOptions { memory_budget: budget, parking, ..EncodeOptions::default() };
         Ok(match self {
-            Self::Decode => wgvae::plan(config, &decode.request(latents, LatentSpace::Model), &limits, storage)
-                .map(Plans::into_first)?
-                .memory
-                .peak(),
+            Self::Decode => {
+                wgvae::plan(config, &decode.request(latents, LatentSpace::Model, Output::Rgba8), &limits, storage)
+                    .map(Plans::into_first)?
+                    .memory
+                    .peak()
+            }
             Self::Encode => {
                 wgvae::plan(config, &encode.request(image), &limits, storage).map(Plans::into_first)?.memory.peak()
             }
-            Self::ClipDecode => {
-                wgvae::plan(config, &decode.request(latents, LatentSpace::Model).of_clip(), &limits, storage)?.peak()
-            }
+            Self::ClipDecode => wgvae::plan(
+                config,
+                &decode.request(latents, LatentSpace::Model, Output::Rgba8).of_clip(),
+                &limits,
+                storage,
+            )?
+            .peak(),
             Self::ClipEncode => wgvae::plan(config, &encode.request(image).of_clip(), &limits, storage)?.peak(),
         })
     }

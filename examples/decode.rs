@@ -2,8 +2,7 @@
 //! `cargo run --release --example decode -- vae/ picture.ppm`
 
 use wgvae::{
-    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions, Pixels,
-    Progress, Vae, Variant,
+    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions, Progress, Vae,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -18,7 +17,7 @@ fn main() -> Result<()> {
 
 async fn decode(model: &str, picture: &str) -> Result<()> {
     let gpu = Gpu::request(&GpuOptions::default()).await?;
-    let checkpoint = Checkpoint::open(model, Variant::Default).await?;
+    let checkpoint = Checkpoint::open(model).await?;
     let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
 
     let waves = waves(vae.config().latent_channels as usize, 32);
@@ -27,12 +26,11 @@ async fn decode(model: &str, picture: &str) -> Result<()> {
         eprintln!("{:>3} % {}", 100 * progress.done / progress.total, progress.stage);
     };
     let mut control = Control { progress: Some(&mut show), ..Control::default() };
-    let decoded = vae.decode(&latents, 0, &DecodeOptions::default(), &mut control).await?;
+    let decoded = vae.decode_with(&latents, &DecodeOptions::default(), &mut control).await?;
     println!("{} in {:.2} s, {} GPU memory", decoded.size, decoded.run.seconds, gpu.ledger().peak());
 
-    let Pixels::Rgba8(rgba) = decoded.pixels else { return Err("asked for a picture".into()) };
     let mut file = format!("P6\n{} {}\n255\n", decoded.size.width, decoded.size.height).into_bytes();
-    file.extend(rgba.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));
+    file.extend(decoded.pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));
     std::fs::write(picture, file)?;
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Prints the GPU memory of one model's decodes at several sizes, without a GPU:
 //! `cargo run --example plan -- sd15`
 
-use wgvae::{DecodeOptions, DeviceLimits, Family, LatentSpace, Plans, Result, Size, Storage};
+use wgvae::config::Family;
+use wgvae::device::DeviceLimits;
+use wgvae::{LatentSpace, Plans, Request, Result, Size, Storage};
 
 fn main() -> Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "sd15".to_owned());
@@ -11,13 +13,8 @@ fn main() -> Result<()> {
     println!("{name}, halves, within WebGPU's default limits");
     for side in [256, 512, 1024, 2048] {
         let latents = Size { width: side / config.spatial_factor(), height: side / config.spatial_factor() };
-        let plan = wgvae::plan(
-            &config,
-            &DecodeOptions::default().request(latents, LatentSpace::Model),
-            &limits,
-            Storage::PackedF16,
-        )
-        .map(Plans::into_first)?;
+        let plan = wgvae::plan(&config, &Request::decode(latents, LatentSpace::Model), &limits, Storage::PackedF16)
+            .map(Plans::into_first)?;
         println!(
             "{:>10}: {} GPU memory, of that {} weights; {} G multiply-adds in {} steps",
             plan.result.size.to_string(),

@@ -5,9 +5,12 @@
 //! MiB and `on` or `off` for parking. `docs/drawings/make.py` draws these plans. The format is that
 //! of the hidden module `plan` and changes without notice.
 
+use wgvae::config::Family;
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{Bytes, DeviceLimits, Family, LatentSpace, Output, Size, Storage};
+use wgvae::{Bytes, LatentSpace, Size, Storage};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 

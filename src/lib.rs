@@ -1,26 +1,27 @@
 //! wgvae turns the latents of diffusion models into images on any GPU.
 //!
-//! A decode is planned before it runs. [`plan_decode`] needs only the model's configuration and a
-//! device's limits. Its plan lists the kernels, the buffers and the memory that the decode will
-//! use. [`Vae`] loads weights and executes plans. Nothing here blocks or prints.
+//! A decode is planned before it runs. [`plan()`] needs only a model's configuration and a device's
+//! limits. Its plan lists the kernels, the buffers and the memory that the decode will use. [`Vae`]
+//! loads weights and executes plans. Nothing here prints.
 //!
 //! ```no_run
-//! use wgvae::{
-//!     Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Vae,
-//! };
+//! use wgvae::{Checkpoint, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Vae};
 //!
 //! # async fn run() -> wgvae::Result<()> {
 //! let gpu = Gpu::request(&GpuOptions::default()).await?;
-//! let checkpoint = Checkpoint::open("sd-vae-ft-mse", Default::default()).await?;
+//! let checkpoint = Checkpoint::open("sd-vae-ft-mse").await?;
 //! let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
 //! // [n, c, h, w], in the scale of the diffusion model.
-//! let shape = vec![1, 4, 64, 64];
-//! let latents = Latents::new(HostTensor { shape, data: vec![0.0; 4 * 64 * 64] })?;
-//! let image = vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default()).await?;
-//! println!("{} in {:.2} s", image.size, image.run.seconds);
+//! let tensor = HostTensor { shape: vec![1, 4, 64, 64], data: vec![0.0; 4 * 64 * 64] };
+//! let latents = Latents::new(tensor)?;
+//! let image = vae.decode(&latents).await?;
+//! println!("{} pixels, {} bytes of RGBA", image.size, image.pixels.len());
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Vae::decode_with`] takes [`DecodeOptions`], such as a memory budget, and a [`Control`], which
+//! shows progress and cancels.
 
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
@@ -41,46 +42,74 @@ mod ordered;
 #[doc(hidden)]
 pub mod plan;
 mod printable;
-#[doc(hidden)]
 pub mod quality;
-mod selftest;
+pub mod selftest;
 mod tensor;
-#[doc(hidden)]
 pub mod tiling;
-mod tuning;
+pub mod tuning;
 mod vae;
 #[cfg(target_arch = "wasm32")]
 mod web;
 
 pub use direction::{Direction, Directions};
-pub use error::{DeviceError, Error, Result};
-pub use gpu::{
-    AdapterReport, Control, Gpu, GpuOptions, Ledger, Listener, Preparing, Progress, RunReport, Submission, adapters,
-};
-pub use io::{
-    ByteSource, Checkpoint, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
-    StoredTensor, TensorInfo, read_images, read_latents, write_latents,
-};
-#[cfg(not(target_arch = "wasm32"))]
-pub use io::{FileSource, Variant};
-pub use limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
-pub use model::config::{
-    AutoencoderConfig, FAMILIES, Family, Kl, LatentSpace, Network, OwnLatents, Packing, SeedVr, Tiny, Wan,
-};
-pub use plan::{ChannelOrder, Memory, Output, Plan, PlanFacts, RunFacts, StageFacts};
-pub use selftest::{Selftest, SelftestControl, SelftestElements, SelftestRow, selftest};
-pub use tensor::{Bytes, DType, HostTensor, Size, Storage};
-pub use tiling::{Blend, BlendRule, Tiling};
-pub use tuning::{Trial, TuneOptions, Tuning};
+pub use error::{Error, Result};
+pub use gpu::{Control, Gpu, GpuOptions, Progress};
+pub use io::Checkpoint;
+pub use model::config::LatentSpace;
+pub use tensor::{Bytes, HostTensor, Size, Storage};
+#[doc(no_inline)]
+pub use tiling::Tiling;
 pub use vae::{
-    ClipDecoder, ClipEncoder, DecodeOptions, Decoded, DecodedRows, EncodeOptions, Encoded, Fallback, Frames, Images,
-    Latents, LoadOptions, Parking, Pixels, Planner, Plans, Posterior, Precision, Request, RowPixels, Rows, Vae,
-    check_clips, check_decoder, check_encoder, plan, weight_reads,
+    DecodeOptions, Decoded, EncodeOptions, Encoded, Frames, Images, Latents, LoadOptions, Parking, Planner, Plans,
+    Precision, Request, Vae, plan,
 };
 
+/// Images: one of a batch, its pixels, and the distribution that an encode gives.
+pub mod images {
+    pub use crate::plan::{ChannelOrder, Output};
+    pub use crate::vae::{At, PixelFormat, Pixels, Posterior, RowPixels, Rows};
+}
+
+/// Clips, which are decoded and encoded part by part: see [`Vae::decode_clip`](crate::Vae).
+pub mod clips {
+    pub use crate::vae::{ClipDecoder, ClipEncoder};
+}
+
+/// Configurations of models, and the families of published ones.
+pub mod config {
+    pub use crate::model::config::{
+        AutoencoderConfig, FAMILIES, Family, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan,
+    };
+}
+
+/// Devices: which there are, their limits as plain data, their memory, and what can go wrong.
+pub mod device {
+    pub use crate::error::DeviceError;
+    pub use crate::gpu::{AdapterReport, Ledger, adapters};
+    pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+}
+
+/// Files of weights, latents and images, and sources of their bytes.
+pub mod files {
+    pub use crate::io::{
+        ByteSource, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
+        StoredTensor, TensorInfo, read_images, read_latents, write_latents,
+    };
+    #[cfg(not(target_arch = "wasm32"))]
+    pub use crate::io::{FileSource, Variant};
+    pub use crate::tensor::DType;
+}
+
+/// Reports: facts about plans, and the progress and times of runs.
+pub mod report {
+    pub use crate::gpu::{Listener, Preparing, RunReport, Submission};
+    pub use crate::plan::{Memory, Plan, PlanFacts, RunFacts, StageFacts};
+    pub use crate::vae::Fallback;
+}
+
 /// Parts of the crate for the other crates of its repository and for its own tests. This module
-/// and the hidden modules `demo`, `gpu`, `kernels`, `model`, `plan`, `quality` and `tiling` are not
-/// part of the API: they change without notice.
+/// and the hidden modules `demo`, `gpu`, `kernels`, `model` and `plan` are not part of the API:
+/// they change without notice.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]

@@ -12,9 +12,8 @@ use crate::gpu::{Control, Gpu, GpuOptions};
 use crate::io::{ByteSource, Checkpoint, read_images, read_latents};
 use crate::kernels::choice::KernelChoice;
 use crate::limits::{DeviceKind, Vendor};
-use crate::plan::Output;
 use crate::tensor::{HostTensor, Size};
-use crate::vae::{DecodeOptions, Latents, LoadOptions, Pixels, Precision, Vae};
+use crate::vae::{DecodeOptions, Latents, LoadOptions, Precision, Vae};
 
 /// A device for each set of kernels that the rules can choose.
 const SETS: [(DeviceKind, Vendor); 4] = [
@@ -155,7 +154,7 @@ impl SelftestControl<'_> {
 /// # Errors
 /// The errors of [`Gpu::request`], [`Vae::load`] and [`Vae::decode`]. [`Error::Input`] if the
 /// image's size is not that of the decoded latents. A wrong result is no error: the rows report it.
-pub async fn selftest(
+pub async fn run(
     options: &GpuOptions,
     checkpoint: &Checkpoint,
     reference: &dyn ByteSource,
@@ -195,14 +194,13 @@ async fn load(gpu: &Gpu, checkpoint: &Checkpoint, precision: Precision) -> Resul
 
 /// Returns the seconds of the second decode, and its result `[3, h, w]`.
 async fn decode(vae: &mut Vae, latents: &Latents, control: &SelftestControl<'_>) -> Result<(f64, Vec<f32>)> {
-    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let options = DecodeOptions::default();
     let mut control = Control { cancel: control.cancel.clone(), ..Control::default() };
-    vae.decode(latents, 0, &options, &mut control).await?;
+    vae.decode_raw(latents, &options, &mut control).await?;
     let start = Instant::now();
-    let decoded = vae.decode(latents, 0, &options, &mut control).await?;
+    let decoded = vae.decode_raw(latents, &options, &mut control).await?;
     let seconds = start.elapsed().as_secs_f64();
-    let Pixels::Raw(values) = decoded.pixels else { unreachable!("floats were asked for") };
-    Ok((seconds, values))
+    Ok((seconds, decoded.pixels))
 }
 
 fn check_size(image: &HostTensor, size: Size) -> Result<()> {

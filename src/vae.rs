@@ -1,5 +1,6 @@
 //! The facade: loads a VAE, plans, decodes, encodes. The only module that uses all layers.
 
+mod batch;
 mod check;
 mod clip;
 mod encode;
@@ -21,6 +22,7 @@ mod weights;
 
 use web_time::Instant;
 
+pub use self::batch::At;
 #[cfg(target_arch = "wasm32")]
 pub(crate) use self::clip::ClipState;
 pub use self::clip::{ClipDecoder, ClipEncoder};
@@ -28,9 +30,9 @@ pub use self::encode::Encoded;
 pub use self::every_kernel::{compile_all, every_variant, odd_network, variants_for};
 pub use self::images::Images;
 pub use self::latents::Latents;
-pub use self::manifest::{check_clips, check_decoder, check_encoder, weight_reads};
 pub use self::options::{DecodeOptions, EncodeOptions, LoadOptions, Parking, Precision};
-pub use self::pixels::{Pixels, RowPixels, Rows};
+pub(crate) use self::pixels::place;
+pub use self::pixels::{PixelFormat, Pixels, RowPixels, Rows};
 pub use self::planner::{Planner, plan};
 pub use self::plans::Plans;
 pub use self::posterior::Posterior;
@@ -38,9 +40,10 @@ pub use self::request::{Frames, Request};
 pub use self::run::Fallback;
 pub use self::scaling::scale_latents;
 
+use self::pixels::{Frame, check_finite};
 use self::request::Job;
 use self::run::Ready;
-use self::tiled::Mosaic;
+use self::tiled::{DeliverRows, Mosaic};
 use self::weights::VaeWeights;
 use crate::direction::Direction;
 use crate::error::{Error, Result};
@@ -52,22 +55,12 @@ use crate::tensor::{Bytes, Size, Storage};
 
 /// A decoded image and the times of its decode.
 #[derive(Debug, Clone)]
-pub struct Decoded {
+pub struct Decoded<P = Vec<u8>> {
     /// The image's size in pixels.
     pub size: Size,
-    /// The image's content.
-    pub pixels: Pixels,
-    /// The times of the run.
-    pub run: RunReport,
-    /// The smaller plan that was used, if the device had too little memory for the first.
-    pub fallback: Option<Fallback>,
-}
-
-/// The report of a decode whose rows went to a sink.
-#[derive(Debug, Clone)]
-pub struct DecodedRows {
-    /// The image's size in pixels.
-    pub size: Size,
+    /// The image: RGBA bytes `[h, w, 4]`, clamped, with alpha 255; or floats `[c, h, w]`, not
+    /// clamped, about -1 to 1; or `()`, if it is elsewhere.
+    pub pixels: P,
     /// The times of the run.
     pub run: RunReport,
     /// The smaller plan that was used, if the device had too little memory for the first.
@@ -184,92 +177,130 @@ impl Vae {
         Err(Error::input("model", expected, format!("directions {directions:?}")))
     }
 
-    /// Decodes image `index` of `latents`, `[n, c, h, w]`.
+    /// Decodes an image to RGBA bytes `[h, w, 4]`, with default options. `latents` are those of one
+    /// image, or [`Latents::at`] of several.
     ///
     /// # Errors
-    /// See [`Self::decode_rows`]; [`Error::Input`] for [`Output::Picture`].
-    pub async fn decode(
+    /// See [`Self::decode_rows`].
+    pub async fn decode(&mut self, latents: impl Into<At<'_, Latents>>) -> Result<Decoded> {
+        self.decode_with(latents, &DecodeOptions::default(), &mut Control::default()).await
+    }
+
+    /// Decodes an image to RGBA bytes `[h, w, 4]`. See [`Self::decode`].
+    ///
+    /// # Errors
+    /// See [`Self::decode_rows`].
+    pub async fn decode_with(
         &mut self,
-        latents: &Latents,
-        index: u32,
+        latents: impl Into<At<'_, Latents>>,
         options: &DecodeOptions,
         control: &mut Control<'_>,
     ) -> Result<Decoded> {
-        if options.output.stays() {
-            return Err(Error::input(
-                "output",
-                "rgba8 or raw (a picture stays on the device: see decode_picture)",
-                "picture",
-            ));
-        }
-        let mut pixels = None;
-        let mut place = |rows: Rows<'_>| {
-            pixels.get_or_insert_with(|| Pixels::empty(rows.image, options.output, 3)).place(&rows);
+        self.decode_frame(latents.into(), PixelFormat::Rgba8, options, control).await
+    }
+
+    /// Decodes an image to floats `[c, h, w]`, not clamped, about -1 to 1. See [`Self::decode`].
+    ///
+    /// # Errors
+    /// See [`Self::decode_rows`].
+    pub async fn decode_raw(
+        &mut self,
+        latents: impl Into<At<'_, Latents>>,
+        options: &DecodeOptions,
+        control: &mut Control<'_>,
+    ) -> Result<Decoded<Vec<f32>>> {
+        self.decode_frame(latents.into(), PixelFormat::Raw, options, control).await
+    }
+
+    /// Decodes an image to a frame of `format`.
+    async fn decode_frame<F: Frame>(
+        &mut self,
+        latents: At<'_, Latents>,
+        format: PixelFormat,
+        options: &DecodeOptions,
+        control: &mut Control<'_>,
+    ) -> Result<Decoded<F>> {
+        let mut pixels = F::default();
+        let mut add = |size: Size, rows: (u32, u32), data: &[u8]| {
+            place(&mut pixels, size, rows, data);
             Ok(())
         };
-        let DecodedRows { size, run, fallback } =
-            self.decode_rows(latents, index, options, control, &mut place).await?;
-        let pixels = pixels.unwrap_or_else(|| Pixels::empty(size, options.output, 3));
+        let Decoded { size, run, fallback, .. } =
+            self.decode_bytes(latents, format.into(), options, control, &mut add).await?;
         Ok(Decoded { size, pixels, run, fallback })
     }
 
-    /// Decodes image `index` of `latents` and hands its rows to `sink` as they are ready, in order.
-    /// The whole image is never in host memory. An error of `sink` stops the decode.
+    /// Decodes an image and hands its rows to `sink` as they are ready, in order. The whole image
+    /// is never in host memory. An error of `sink` stops the decode. `latents` are those of one
+    /// image, or [`Latents::at`] of several.
     ///
     /// # Errors
-    /// [`Error::Input`] if the channels do not fit the model or there is no image `index`; the
-    /// errors of [`Planner::plan`]; [`Error::Cancelled`], [`Error::TooLarge`],
-    /// [`Error::NotFinite`], [`Error::Device`], [`Error::HostMemory`], or an error of `sink`.
+    /// [`Error::Input`] if the channels do not fit the model, or there is no such image; the errors
+    /// of [`Planner::plan`]; [`Error::Cancelled`], [`Error::TooLarge`], [`Error::NotFinite`],
+    /// [`Error::Device`], [`Error::HostMemory`], or an error of `sink`.
     pub async fn decode_rows(
         &mut self,
-        latents: &Latents,
-        index: u32,
+        latents: impl Into<At<'_, Latents>>,
+        format: PixelFormat,
         options: &DecodeOptions,
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
-    ) -> Result<DecodedRows> {
-        latents.check(self.config(), index)?;
-        let request = options.request(latents.size(), latents.space());
-        if let Some(mosaic) = Mosaic::new(self.config(), &request) {
-            return self.decode_tiles(&request, &mosaic, (latents, index), control, sink).await;
-        }
-        self.planner.check(&request)?;
-        let (output, mut next_row, size) = (options.output, 0, self.image_size(latents));
-        let mut deliver = |result: PlaneExtents, rows: (u32, u32), data: &[u8]| {
-            if output.stays() {
-                return pixels::check_words(result.size, rows, data);
-            }
-            let rows = Rows::new(result.size, output, rows, data);
-            rows.check_finite()?;
+    ) -> Result<Decoded<()>> {
+        let mut next_row = 0;
+        let mut deliver = |size: Size, rows: (u32, u32), data: &[u8]| {
             // A smaller plan that begins again hands out rows that are there already.
-            let Some(rows) = rows.after(next_row) else { return Ok(()) };
+            let Some(rows) = Rows::new(size, format, rows, data).after(next_row) else { return Ok(()) };
             let end = rows.rows.end;
             sink(rows)?;
             next_row = end;
             Ok(())
         };
-        let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
-        let (run, fallback) =
-            self.run_job(&Job::of_image(request), &inputs, &mut ClipStates::default(), control, &mut deliver).await?;
-        Ok(DecodedRows { size, run, fallback })
+        self.decode_bytes(latents.into(), format.into(), options, control, &mut deliver).await
     }
 
-    /// Decodes image `index` of `latents` to a picture that stays on the device, for a canvas or
-    /// for [`Self::read_picture`]. The picture exists until the next prepare or decode. `order`
-    /// replaces `options.output`, and is the order of the picture's channels.
+    /// Decodes an image to a picture that stays on the device, for a canvas or for
+    /// [`Self::read_picture`]. The picture exists until the next prepare or decode. `order` is the
+    /// order of its channels. `latents` are those of one image, or [`Latents::at`] of several.
     ///
     /// # Errors
     /// See [`Self::decode_rows`]; [`Error::Input`] for tiles, which are blended on the host.
     pub async fn decode_picture(
         &mut self,
-        latents: &Latents,
-        index: u32,
+        latents: impl Into<At<'_, Latents>>,
         order: ChannelOrder,
         options: &DecodeOptions,
         control: &mut Control<'_>,
-    ) -> Result<DecodedRows> {
-        let options = DecodeOptions { output: Output::Picture(order), ..*options };
-        self.decode_rows(latents, index, &options, control, &mut |_| Ok(())).await
+    ) -> Result<Decoded<()>> {
+        self.decode_bytes(latents.into(), Output::Picture(order), options, control, &mut |_, _, _| Ok(())).await
+    }
+
+    /// Decodes an image and hands bytes of `output` to `deliver`: the size of the image, the first
+    /// row and the row after the last, and those rows of each plane. See [`Self::decode_rows`].
+    ///
+    /// # Errors
+    /// See [`Self::decode_rows`].
+    pub(crate) async fn decode_bytes(
+        &mut self,
+        latents: At<'_, Latents>,
+        output: Output,
+        options: &DecodeOptions,
+        control: &mut Control<'_>,
+        deliver: &mut DeliverRows<'_>,
+    ) -> Result<Decoded<()>> {
+        let (latents, index) = latents.checked(self.config())?;
+        let request = options.request(latents.size(), latents.space(), output);
+        if let Some(mosaic) = Mosaic::new(self.config(), &request) {
+            return self.decode_tiles(&request, &mosaic, (latents, index), control, deliver).await;
+        }
+        self.planner.check(&request)?;
+        let mut check = |result: PlaneExtents, rows: (u32, u32), data: &[u8]| {
+            check_finite(result.size, output, rows, data)?;
+            deliver(result.size, rows, data)
+        };
+        let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
+        let (run, fallback) =
+            self.run_job(&Job::of_image(request), &inputs, &mut ClipStates::default(), control, &mut check).await?;
+        Ok(Decoded { size: self.image_size(latents), pixels: (), run, fallback })
     }
 
     /// Returns the picture that [`Self::decode_picture`] left on the device, and the bytes from one
@@ -279,12 +310,12 @@ impl Vae {
         Some((prepared.picture()?, prepared.plan().row_bytes()))
     }
 
-    /// Reads the picture that [`Self::decode_picture`] left on the device. Returns RGBA8 `[h, w,
-    /// 4]`.
+    /// Reads the picture that [`Self::decode_picture`] left on the device. Returns RGBA bytes `[h,
+    /// w, 4]`.
     ///
     /// # Errors
     /// [`Error::Input`] if there is no picture, [`Error::Device`].
-    pub async fn read_picture(&mut self) -> Result<Pixels> {
+    pub async fn read_picture(&mut self) -> Result<Vec<u8>> {
         let Some(Ready { prepared, complete: true, .. }) = &mut self.ready else { return Err(no_picture()) };
         let (size, row, output) = (prepared.plan().result.size, prepared.plan().row_bytes().0, prepared.plan().output);
         let padded = prepared.read_picture().await?.ok_or_else(no_picture)?;
@@ -293,7 +324,7 @@ impl Vae {
         if output == Output::Picture(ChannelOrder::Bgra) {
             bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| pixel.swap(0, 2));
         }
-        Ok(Pixels::Rgba8(bytes))
+        Ok(bytes)
     }
 
     /// Returns the predicted peak of the plan that was prepared last, all GPU memory included.

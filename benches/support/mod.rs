@@ -7,7 +7,8 @@ use pollster::block_on;
 use wgvae::gpu::{ClipStates, GpuBuffer, Input, LoadedWeight, Prepared};
 use wgvae::model::graph::Graph;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{Control, Gpu, RunReport, Storage};
+use wgvae::report::RunReport;
+use wgvae::{Control, Gpu, Storage};
 
 /// A plan that is ready to run, with its input.
 #[derive(Debug)]
@@ -21,7 +22,11 @@ pub(crate) struct Bench {
 impl Bench {
     /// Plans `graph` and fills its weights with small numbers.
     pub(crate) fn new(gpu: &Gpu, graph: &Graph, storage: Storage) -> Self {
-        Self::with(gpu, graph, &PlanOptions { profile: true, ..PlanOptions::new(storage, wgvae::Output::Rgba8) })
+        Self::with(
+            gpu,
+            graph,
+            &PlanOptions { profile: true, ..PlanOptions::new(storage, wgvae::images::Output::Rgba8) },
+        )
     }
 
     /// Makes a bench as [`Self::new`] does, with other options.

@@ -3,8 +3,9 @@
 
 use pollster::block_on;
 use pyo3::prelude::*;
+use wgvae::images::Pixels;
 use wgvae::internals::clips::TimeFactor;
-use wgvae::{Directions, Error, LoadOptions, Pixels};
+use wgvae::{Directions, Error, LoadOptions};
 
 use crate::arrays::{Array, Values, array};
 use crate::device::Device;
@@ -38,7 +39,7 @@ pub(crate) fn decode(
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
     let image = vae.config().image_size(size, options.space());
     let (columns, rows) = (image.width as usize, image.height as usize);
-    let mut clip = block_on(vae.decode_clip(size, options.space(), &decode))?;
+    let mut clip = block_on(vae.decode_clip(size, options.space(), options.format(), &decode))?;
     watch.images = small(count);
     for index in 0..count {
         watch.image = small(index);
@@ -54,7 +55,7 @@ pub(crate) fn decode(
             }
             Ok(())
         };
-        watch.control(|control| block_on(clip.decode(&part, 0, control, &mut keep)))?;
+        watch.control(|control| block_on(clip.decode(&part, control, &mut keep)))?;
         hand(take, |py| {
             if options.floats() {
                 array(py, floats, &[frames, 3, rows, columns])

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use std::thread::{self, ThreadId};
 
 use parking_lot::{Mutex, MutexGuard};
-use wgvae::{
-    Checkpoint, Directions, Error, Gpu, LoadOptions, Planner, Result, Vae, Variant, check_clips, check_decoder,
-    check_encoder,
-};
+use wgvae::files::Variant;
+use wgvae::{Checkpoint, Directions, Error, Gpu, LoadOptions, Planner, Result, Vae};
 
 use crate::SIGNALS;
 use crate::errors::Stop;
@@ -31,7 +29,7 @@ impl Source {
     /// # Errors
     /// See [`Checkpoint::open`].
     pub(crate) fn open(&self) -> Result<Checkpoint> {
-        let checkpoint = pollster::block_on(Checkpoint::open(&self.path, self.variant))?;
+        let checkpoint = pollster::block_on(Checkpoint::open_variant(&self.path, self.variant))?;
         match &self.family {
             None => Ok(checkpoint),
             Some(family) => checkpoint.with_family(family),
@@ -164,13 +162,13 @@ fn check(checkpoint: &Checkpoint, options: LoadOptions) -> Result<()> {
         if !checkpoint.config().has_time() {
             return Err(Error::input("clip", "a model for video", checkpoint.name()));
         }
-        return check_clips(checkpoint, options.directions);
+        return checkpoint.check_clips(options.directions);
     }
     if options.directions.decodes() {
-        check_decoder(checkpoint)?;
+        checkpoint.check_decoder()?;
     }
     if options.directions.encodes() {
-        check_encoder(checkpoint)?;
+        checkpoint.check_encoder()?;
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use wgvae::{DeviceError, Error};
+use wgvae::Error;
+use wgvae::device::DeviceError;
 
 /// Name and value of a field.
 type Field = (&'static str, Py<PyAny>);

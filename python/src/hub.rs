@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
+use wgvae::Result;
+use wgvae::files::Variant;
 use wgvae::hub::{HubModel, HubName, HubOptions};
-use wgvae::{Result, Variant};
 
 use crate::SIGNALS;
 use crate::errors::Stop;

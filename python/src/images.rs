@@ -2,10 +2,9 @@
 
 use pollster::block_on;
 use pyo3::prelude::*;
-use wgvae::{
-    AutoencoderConfig, Directions, Encoded, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Pixels,
-    Posterior, RowPixels, Rows, Size, Vae,
-};
+use wgvae::config::AutoencoderConfig;
+use wgvae::images::{PixelFormat, Posterior, RowPixels, Rows};
+use wgvae::{Directions, Encoded, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Size, Vae};
 use wgvae_media::picture::{Levels, Picture};
 
 use crate::arrays::{Array, Values, array, reserve};
@@ -51,7 +50,7 @@ pub(crate) fn decode(
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
     // Plan before reserving memory for the results, because an error about the size is more useful.
-    vae.planner().plan(&decode.request(size, options.space()))?;
+    vae.planner().plan(&decode.request(size, options.space(), options.format()))?;
     let result = vae.config().image_size(size, options.space());
     let (columns, rows) = (result.width as usize, result.height as usize);
     let whole = count.saturating_mul(columns * rows * 3);
@@ -66,18 +65,18 @@ pub(crate) fn decode(
         watch.image = small(index);
         let latents = latents_of(latents.image(index)?, [channels, height, width], index)?.in_space(options.space());
         if options.floats() {
-            let decoded = watch.control(|control| block_on(vae.decode(&latents, 0, &decode, control)))?;
-            if let Pixels::Raw(values) = decoded.pixels {
-                floats.extend(values);
-            }
+            let decoded = watch.control(|control| block_on(vae.decode_raw(&latents, &decode, control)))?;
+            floats.extend(decoded.pixels);
         } else {
-            let mut place = |rows: Rows<'_>| {
+            let mut add = |rows: Rows<'_>| {
                 if let RowPixels::Rgba8(pixels) = rows.pixels {
                     add_rgb(&mut levels, pixels);
                 }
                 Ok(())
             };
-            watch.control(|control| block_on(vae.decode_rows(&latents, 0, &decode, control, &mut place)))?;
+            watch.control(|control| {
+                block_on(vae.decode_rows(&latents, PixelFormat::Rgba8, &decode, control, &mut add))
+            })?;
         }
     }
     Ok(if options.floats() {
@@ -110,7 +109,7 @@ pub(crate) fn encode(
     for index in 0..count {
         watch.image = small(index);
         let image = image_of(images.image(index)?, 1, size)?;
-        let Encoded { moments, .. } = watch.control(|control| block_on(vae.encode(&image, 0, &encode, control)))?;
+        let Encoded { moments, .. } = watch.control(|control| block_on(vae.encode_with(&image, &encode, control)))?;
         let latents = wanted_of(vae, moments, wanted, options.space(), index)?;
         if index == 0 {
             shape = [count, latents.shape[0], latents.shape[1], latents.shape[2]];

@@ -36,7 +36,7 @@ mod wgvae_native {
     /// Returns the adapters as JSON, best first.
     #[pyfunction]
     fn adapters(py: Python<'_>) -> PyResult<String> {
-        let found = watch::run(py, None, |_| Ok(pollster::block_on(wgvae::adapters(None))?))?;
+        let found = watch::run(py, None, |_| Ok(pollster::block_on(wgvae::device::adapters(None))?))?;
         let reports: Vec<_> = found.iter().map(|(_, report)| report).collect();
         serde_json::to_string(&reports).map_err(|error| errors::internal(py, &error.to_string()))
     }
@@ -44,7 +44,7 @@ mod wgvae_native {
     /// Returns a model's files and configuration as JSON, without a device.
     #[pyfunction]
     fn inspect(py: Python<'_>, path: PathBuf, family: Option<String>) -> PyResult<String> {
-        let source = Source { path, family, variant: wgvae::Variant::Default };
+        let source = Source { path, family, variant: wgvae::files::Variant::Default };
         watch::run(py, None, |_| {
             let checkpoint = source.open()?;
             let files: Vec<&str> = checkpoint.files().map(|(name, _)| name).collect();

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use serde_json::json;
-use wgvae::{
-    Checkpoint, Directions, Gpu, GpuOptions, LatentScale, LatentSpace, LoadOptions, Precision, Size, Variant,
-    check_decoder, check_encoder,
-};
+use wgvae::files::{LatentScale, Variant};
+use wgvae::{Checkpoint, Directions, Gpu, GpuOptions, LatentSpace, LoadOptions, Precision, Size};
 
 use crate::arrays::Array;
 use crate::clip;
@@ -187,8 +185,11 @@ impl Model {
             let factor = config.latent_factor(space);
             check_multiple(image, config.image_step(space))?;
             let latents = Size { width: width / factor, height: height / factor };
-            let request =
-                if encode { options.encode()?.request(image) } else { options.decode()?.request(latents, space) };
+            let request = if encode {
+                options.encode()?.request(image)
+            } else {
+                options.decode()?.request(latents, space, options.format())
+            };
             if !clip {
                 let plans = planner.plan(&request)?;
                 return Ok((plans.to_string(), json!([plans.first().facts()]).to_string()));
@@ -251,8 +252,8 @@ fn facts(checkpoint: &Checkpoint, gpu: &Gpu, precision: Precision) -> serde_json
         "files": checkpoint.files().map(|(name, _)| name).collect::<Vec<_>>(),
         "adapter": gpu.adapter(),
         "storage": precision.storage(gpu.limits()),
-        "can_decode": check_decoder(checkpoint).is_ok(),
-        "can_encode": check_encoder(checkpoint).is_ok(),
+        "can_decode": checkpoint.check_decoder().is_ok(),
+        "can_encode": checkpoint.check_encoder().is_ok(),
         "scaled": matches!(checkpoint.scale(), LatentScale::Known { .. }),
         "latent_channels": SPACES.map(|space| config.channels(space)),
         "latent_factor": SPACES.map(|space| config.latent_factor(space)),

@@ -1,7 +1,8 @@
 //! Options of calls, parsed from Python's values.
 
 use pyo3::prelude::*;
-use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, LatentSpace, Output, Parking, Precision, Tiling};
+use wgvae::images::PixelFormat;
+use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, LatentSpace, Parking, Precision, Tiling};
 
 /// Wanted form of an encoder's output.
 #[derive(Debug, Clone, Copy)]
@@ -65,13 +66,17 @@ impl Options {
         LatentSpace::from_unscaled(self.unscaled || self.moments)
     }
 
+    /// Returns the kind of decoded pixels.
+    pub(crate) fn format(&self) -> PixelFormat {
+        if self.floats { PixelFormat::Raw } else { PixelFormat::Rgba8 }
+    }
+
     /// Converts them to options of a decode.
     ///
     /// # Errors
     /// [`Error::Input`] for unknown words.
     pub(crate) fn decode(&self) -> Result<DecodeOptions, Error> {
         Ok(DecodeOptions {
-            output: if self.floats { Output::Raw } else { Output::Rgba8 },
             profile: false,
             memory_budget: self.memory_budget.map(Bytes),
             parking: self.parking()?,

@@ -20,7 +20,15 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] for a folder without weights, with several candidates, or
     /// with Python pickles only; the errors of [`Self::from_sources`].
-    pub async fn open(path: impl AsRef<Path>, variant: Variant) -> Result<Self> {
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_variant(path, Variant::Default).await
+    }
+
+    /// Opens the files of one `variant` of a model. See [`Self::open`].
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub async fn open_variant(path: impl AsRef<Path>, variant: Variant) -> Result<Self> {
         let ModelFiles { name, sources, config } = find(path.as_ref(), variant)?;
         match config {
             FoundConfig::None => Self::assemble(name, sources, None).await,

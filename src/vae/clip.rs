@@ -10,11 +10,12 @@ use std::sync::Arc;
 use web_time::Instant;
 
 use super::options::{DecodeOptions, EncodeOptions};
+use super::pixels::Frame;
 use super::plans::{Plans, TilesOfSize};
 use super::request::Request;
 use super::run::{Inputs, Ran};
-use super::tiled::{Mosaic, in_image, latents_of, shown, together};
-use super::{Encoded, Fallback, Images, Latents, Pixels, Vae};
+use super::tiled::{Blending, Mosaic, in_image, latents_of, shown, together};
+use super::{At, Encoded, Fallback, Images, Latents, PixelFormat, Pixels, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{ClipStates, Control, Input, RunReport};
 use crate::model::config::LatentSpace;
@@ -22,6 +23,23 @@ use crate::plan::Plan;
 use crate::tensor::Size;
 
 /// A clip that is being decoded. An error in the middle ends it: begin another clip then.
+///
+/// ```no_run
+/// use wgvae::images::{PixelFormat, Pixels};
+/// use wgvae::{Control, DecodeOptions, Latents, Vae};
+///
+/// /// `latents`: `[t, c, h, w]`, one image for each frame of latents.
+/// async fn decode(vae: &mut Vae, latents: &Latents) -> wgvae::Result<Vec<Pixels>> {
+///     let (size, space, options) = (latents.size(), latents.space(), DecodeOptions::default());
+///     let mut clip = vae.decode_clip(size, space, PixelFormat::Rgba8, &options).await?;
+///     let mut frames = Vec::new();
+///     for index in 0..latents.count() {
+///         let mut keep = |frame| Ok(frames.push(frame));
+///         clip.decode(latents.at(index), &mut Control::default(), &mut keep).await?;
+///     }
+///     Ok(frames)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct ClipDecoder<'a> {
     vae: &'a mut Vae,
@@ -41,6 +59,8 @@ pub struct ClipEncoder<'a> {
 pub(crate) struct ClipState {
     plans: Plans,
     request: Request,
+    /// The kind of the decoded frames.
+    format: PixelFormat,
     /// Each tile, in the grid's order; one if there are none.
     tiles: Vec<TileState>,
     /// The facts for blending; `None` if there are no tiles.
@@ -57,8 +77,8 @@ struct TileState {
 }
 
 impl Vae {
-    /// Begins to decode a clip of latents of `latent_size`, in `space`. Allocates the states that
-    /// its first part leaves for the next.
+    /// Begins to decode a clip of latents of `latent_size`, in `space`, to frames of `format`.
+    /// Allocates the states that its first part leaves for the next.
     ///
     /// # Errors
     /// See [`super::plan`]; [`Error::Input`] if the VAE was not loaded to decode clips
@@ -67,9 +87,10 @@ impl Vae {
         &mut self,
         latent_size: Size,
         space: LatentSpace,
+        format: PixelFormat,
         options: &DecodeOptions,
     ) -> Result<ClipDecoder<'_>> {
-        let state = self.begin_clip(&options.request(latent_size, space).of_clip()).await?;
+        let state = self.begin_decode(latent_size, space, format, options).await?;
         Ok(ClipDecoder { vae: self, state })
     }
 
@@ -80,20 +101,39 @@ impl Vae {
     /// See [`super::plan`]; [`Error::Input`] if the VAE was not loaded to encode clips
     /// ([`super::LoadOptions::clips`]); [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<ClipEncoder<'_>> {
-        let state = self.begin_clip(&options.request(image_size).of_clip()).await?;
+        let state = self.begin_encode(image_size, options).await?;
         Ok(ClipEncoder { vae: self, state })
     }
 
-    /// Begins the clip of `request`, and allocates the states that its first part leaves.
+    /// Begins to decode a clip. See [`Self::decode_clip`].
     ///
     /// # Errors
     /// See [`Self::decode_clip`].
-    pub(crate) async fn begin_clip(&mut self, request: &Request) -> Result<ClipState> {
-        self.check_loaded(request)?;
-        let plans = self.planner.plan(request)?;
+    pub(crate) async fn begin_decode(
+        &mut self,
+        latent_size: Size,
+        space: LatentSpace,
+        format: PixelFormat,
+        options: &DecodeOptions,
+    ) -> Result<ClipState> {
+        self.begin_clip(options.request(latent_size, space, format).of_clip(), format).await
+    }
+
+    /// Begins to encode a clip. See [`Self::encode_clip`].
+    ///
+    /// # Errors
+    /// See [`Self::encode_clip`].
+    pub(crate) async fn begin_encode(&mut self, image_size: Size, options: &EncodeOptions) -> Result<ClipState> {
+        self.begin_clip(options.request(image_size).of_clip(), PixelFormat::Raw).await
+    }
+
+    /// Begins the clip of `request`, and allocates the states that its first part leaves.
+    async fn begin_clip(&mut self, request: Request, format: PixelFormat) -> Result<ClipState> {
+        self.check_loaded(&request)?;
+        let plans = self.planner.plan(&request)?;
         // The plan that is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
-        let mosaic = Mosaic::new(self.config(), request);
+        let mosaic = Mosaic::new(self.config(), &request);
         let sizes = match &mosaic {
             Some(mosaic) => mosaic.grid().tiles().map(|tile| tile.size()).collect(),
             None => vec![request.size],
@@ -104,7 +144,7 @@ impl Vae {
             let states = ClipStates::new(&self.gpu, &plans.part(0).states).await?;
             tiles.push(TileState { plans, states: Some(states), parts: 0 });
         }
-        Ok(ClipState { plans, request: *request, tiles, mosaic })
+        Ok(ClipState { plans, request, format, tiles, mosaic })
     }
 
     /// Decodes the next part of `clip`. See [`ClipDecoder::decode`].
@@ -114,13 +154,27 @@ impl Vae {
     pub(crate) async fn decode_part(
         &mut self,
         clip: &mut ClipState,
-        latents: &Latents,
-        index: u32,
+        latents: At<'_, Latents>,
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<(RunReport, Option<Fallback>)> {
-        clip.check_latents(latents)?;
-        latents.check(self.config(), index)?;
+        clip.check_latents(latents.batch)?;
+        let latents = latents.checked(self.config())?;
+        match clip.format {
+            PixelFormat::Rgba8 => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Rgba8(f))).await,
+            PixelFormat::Raw => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Raw(f))).await,
+        }
+    }
+
+    /// Decodes image `index` of `latents` as the next part of `clip`, and hands its frames to
+    /// `sink`.
+    async fn decode_frames<F: Frame>(
+        &mut self,
+        clip: &mut ClipState,
+        (latents, index): (&Latents, u32),
+        control: &mut Control<'_>,
+        sink: &mut dyn FnMut(F) -> Result<()>,
+    ) -> Result<(RunReport, Option<Fallback>)> {
         let Some(mosaic) = &clip.mosaic else {
             let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
             let ran = self.run_part(&mut clip.tiles[0], &inputs, control).await?;
@@ -142,16 +196,16 @@ impl Vae {
 
     /// Decodes the next part of each of `tiles`. Returns the blended frames, and the times of each
     /// tile.
-    async fn decode_tiles_of_part(
+    async fn decode_tiles_of_part<F: Frame>(
         &mut self,
         tiles: &mut [TileState],
         mosaic: &Mosaic,
         latents: &Latents,
         index: u32,
         control: &mut Control<'_>,
-    ) -> Result<(Vec<Pixels>, Vec<RunReport>, Option<Fallback>)> {
+    ) -> Result<(Vec<F>, Vec<RunReport>, Option<Fallback>)> {
         let total = tiles.iter().map(|tile| tile.next().macs()).sum();
-        let (mut blending, mut runs, mut fallback, mut reached) = (Vec::new(), Vec::new(), None, 0);
+        let (mut blending, mut runs, mut fallback, mut reached) = (Vec::<Blending<'_, F>>::new(), Vec::new(), None, 0);
         let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
         for (tile, state) in mosaic.grid().tiles().zip(tiles) {
             let part = latents_of(&tile, latents, index)?;
@@ -163,7 +217,7 @@ impl Vae {
             let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor()))?;
             blending.resize_with(ran.frames.len(), || mosaic.frame());
             for (blended, pixels) in blending.iter_mut().zip(ran.frames) {
-                blended.add(&tile, pixels);
+                blended.add(&tile, pixels)?;
             }
             runs.push(ran.report);
             fallback = fallback.or(ran.fallback);
@@ -198,12 +252,12 @@ impl Vae {
     }
 
     /// Runs the next part of a clip, or of one tile of it, and returns its frames.
-    async fn run_part(
+    async fn run_part<F: Frame>(
         &mut self,
         tile: &mut TileState,
         inputs: &Inputs<'_, '_>,
         control: &mut Control<'_>,
-    ) -> Result<Ran> {
+    ) -> Result<Ran<F>> {
         let Some(mut states) = tile.states.take() else {
             return Err(Error::input(
                 "clip",
@@ -276,9 +330,9 @@ impl ClipDecoder<'_> {
         self.vae
     }
 
-    /// Decodes frame `index` of `latents`, `[n, c, h, w]`, as the clip's next frame of latents.
-    /// Hands the resulting frames to `sink`, in order. Returns the times, and the smaller plan that
-    /// was used, if the device had too little memory for the first.
+    /// Decodes the clip's next frame of latents: `latents` of one frame, or [`Latents::at`] of
+    /// several. Hands the resulting frames to `sink`, in order. Returns the times, and the smaller
+    /// plan that was used, if the device had too little memory for the first.
     ///
     /// # Errors
     /// [`Error::Input`] if the latents do not fit the clip, or an error has ended it;
@@ -286,12 +340,11 @@ impl ClipDecoder<'_> {
     /// error of `sink`.
     pub async fn decode(
         &mut self,
-        latents: &Latents,
-        index: u32,
+        latents: impl Into<At<'_, Latents>>,
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<(RunReport, Option<Fallback>)> {
-        self.vae.decode_part(&mut self.state, latents, index, control, sink).await
+        self.vae.decode_part(&mut self.state, latents.into(), control, sink).await
     }
 }
 

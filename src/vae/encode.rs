@@ -3,7 +3,7 @@
 use super::options::EncodeOptions;
 use super::request::Job;
 use super::run::Ran;
-use super::{Fallback, Images, Pixels, Vae};
+use super::{At, Fallback, Images, Vae};
 use crate::error::Result;
 use crate::gpu::{ClipStates, Control, RunReport};
 use crate::plan::{Plan, PlaneExtents};
@@ -23,22 +23,30 @@ pub struct Encoded {
 }
 
 impl Vae {
-    /// Encodes image `index` of `images`, `[n, c, h, w]` in -1..1. Rows and columns that do not
-    /// fill a latent are dropped, or padded with zeros, as the network does.
+    /// Encodes an image with default options. `images` is one image, or [`Images::at`] of several.
     ///
     /// # Errors
-    /// [`crate::Error::Input`] if there is no image `index`, the image is too small, or the encoder
+    /// See [`Self::encode_with`].
+    pub async fn encode(&mut self, images: impl Into<At<'_, Images>>) -> Result<Encoded> {
+        self.encode_with(images, &EncodeOptions::default(), &mut Control::default()).await
+    }
+
+    /// Encodes an image. `images` is one image, or [`Images::at`] of several. Rows and columns that
+    /// do not fill a latent are dropped, or padded with zeros, as the network does.
+    ///
+    /// # Errors
+    /// [`crate::Error::Input`] if there is no such image, the image is too small, or the encoder
     /// was not loaded; [`crate::Error::Cancelled`], [`crate::Error::TooLarge`],
     /// [`crate::Error::NotFinite`], [`crate::Error::Device`], [`crate::Error::HostMemory`].
-    pub async fn encode(
+    pub async fn encode_with(
         &mut self,
-        images: &Images,
-        index: u32,
+        images: impl Into<At<'_, Images>>,
         options: &EncodeOptions,
         control: &mut Control<'_>,
     ) -> Result<Encoded> {
-        let input = images.input(index, self.config().in_channels)?;
-        let request = options.request(images.size());
+        let image = images.into();
+        let input = image.input(self.config().in_channels)?;
+        let request = options.request(image.batch.size());
         self.planner.check(&request)?;
         let inputs = |_: &Plan| Ok(input.clone());
         let ran = self.run_whole(&Job::of_image(request), &inputs, &mut ClipStates::default(), control).await?;
@@ -46,12 +54,12 @@ impl Vae {
     }
 }
 
-impl Ran {
+impl Ran<Vec<f32>> {
     /// Returns the result of an encode.
     pub(super) fn into_encoded(self) -> Encoded {
         let PlaneExtents { size, channels, .. } = self.result;
         let shape = [channels, size.height, size.width].map(|extent| extent as usize).to_vec();
-        let data = self.frames.into_iter().flat_map(Pixels::into_floats).collect();
+        let data = self.frames.into_iter().flatten().collect();
         Encoded { moments: HostTensor { shape, data }, run: self.report, fallback: self.fallback }
     }
 }

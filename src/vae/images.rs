@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::batch::At;
 use super::latents::check_image;
 use crate::error::{Error, Result};
 use crate::gpu::Input;
@@ -46,6 +47,11 @@ impl Images {
         Ok(Self { count, channels, size, data: tensor.data })
     }
 
+    /// Chooses image `index`, from 0 on.
+    pub fn at(&self, index: u32) -> At<'_, Self> {
+        At::new(self, index)
+    }
+
     /// Returns the number of images.
     pub fn count(&self) -> u32 {
         self.count
@@ -73,14 +79,14 @@ impl Images {
         }
         Ok(&self.data)
     }
+}
 
-    /// Returns the data that a plan for images of `channels` channels reads for image `index`.
-    pub(super) fn input(&self, index: u32, channels: u32) -> Result<Input<'_>> {
-        let all = self.all(channels)?;
-        if index >= self.count {
-            return Err(Error::input("image index", format!("below {}", self.count), index.to_string()));
-        }
-        let length = all.len() / self.count as usize;
-        Ok(Input::Host(vec![Cow::Borrowed(&all[index as usize * length..][..length])]))
+impl<'a> At<'a, Images> {
+    /// Returns the data that a plan for images of `channels` channels reads.
+    pub(super) fn input(self, channels: u32) -> Result<Input<'a>> {
+        let all = self.batch.all(channels)?;
+        let index = self.index("images", self.batch.count)? as usize;
+        let length = all.len() / self.batch.count as usize;
+        Ok(Input::Host(vec![Cow::Borrowed(&all[index * length..][..length])]))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::batch::At;
 use crate::error::{Error, Result};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::ForeignBuffer;
@@ -147,13 +148,9 @@ impl Latents {
         Err(Error::input("latents", format!("{channels} channels{kind}"), found))
     }
 
-    /// Checks that the channels fit a model of this `config`, and that there is an image `index`.
-    pub(super) fn check(&self, config: &AutoencoderConfig, index: u32) -> Result<()> {
-        self.check_channels(config)?;
-        if index >= self.count {
-            return Err(Error::input("image index", format!("below {}", self.count), index.to_string()));
-        }
-        Ok(())
+    /// Returns the latents of image `index`, from 0 on.
+    pub fn at(&self, index: u32) -> At<'_, Self> {
+        At::new(self, index)
     }
 
     /// Returns the number of images.
@@ -214,6 +211,15 @@ impl Latents {
                 Err(Error::input("latents", "latents in host memory, for tiles and estimates", "a GPUBuffer"))
             }
         }
+    }
+}
+
+impl<'a> At<'a, Latents> {
+    /// Returns the batch and the index of the image, after a check that the channels fit a model of
+    /// this `config` and that there is such an image.
+    pub(super) fn checked(self, config: &AutoencoderConfig) -> Result<(&'a Latents, u32)> {
+        self.batch.check_channels(config)?;
+        Ok((self.batch, self.index("latents", self.batch.count)?))
     }
 }
 

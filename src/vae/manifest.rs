@@ -14,43 +14,48 @@ use crate::plan::WeightUse;
 use crate::plan::manifest::weights_of;
 use crate::tensor::{Bytes, Size, Storage};
 
-/// Checks, from the headers of its files alone, that a model has all tensors that a decode needs.
-///
-/// # Errors
-/// [`Error::Input`] for a file that has only an encoder; [`Error::MissingTensors`], which lists all
-/// missing tensors; [`Error::Tensor`] for the first tensor of a wrong shape or type.
-pub fn check_decoder(checkpoint: &Checkpoint) -> Result<()> {
-    WeightManifest::checked(checkpoint, Directions::Decode, false).map(drop)
-}
+impl Checkpoint {
+    /// Checks, from the headers of its files alone, that the model has all tensors that a decode
+    /// needs.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a file that has only an encoder; [`Error::MissingTensors`], which lists
+    /// all missing tensors; [`Error::Tensor`] for the first tensor of a wrong shape or type.
+    pub fn check_decoder(&self) -> Result<()> {
+        WeightManifest::checked(self, Directions::Decode, false).map(drop)
+    }
 
-/// Checks, from the headers of its files alone, that a model has all tensors that an encode needs.
-///
-/// # Errors
-/// [`Error::Input`] for a file that has only a decoder; [`Error::MissingTensors`], which lists all
-/// missing tensors; [`Error::Tensor`] for the first tensor of a wrong shape or type.
-pub fn check_encoder(checkpoint: &Checkpoint) -> Result<()> {
-    WeightManifest::checked(checkpoint, Directions::Encode, false).map(drop)
-}
+    /// Checks, from the headers of its files alone, that the model has all tensors that an encode
+    /// needs.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a file that has only a decoder; [`Error::MissingTensors`], which lists
+    /// all missing tensors; [`Error::Tensor`] for the first tensor of a wrong shape or type.
+    pub fn check_encoder(&self) -> Result<()> {
+        WeightManifest::checked(self, Directions::Encode, false).map(drop)
+    }
 
-/// Checks, from the headers of its files alone, that a model has all tensors that clips need in
-/// `directions`.
-///
-/// # Errors
-/// See [`check_decoder`] and [`check_encoder`]; [`Error::Input`] for a network without a time axis.
-pub fn check_clips(checkpoint: &Checkpoint, directions: Directions) -> Result<()> {
-    WeightManifest::checked(checkpoint, directions, true).map(drop)
-}
+    /// Checks, from the headers of its files alone, that the model has all tensors that clips need
+    /// in `directions`.
+    ///
+    /// # Errors
+    /// See [`Self::check_decoder`] and [`Self::check_encoder`]; [`Error::Input`] for a network
+    /// without a time axis.
+    pub fn check_clips(&self, directions: Directions) -> Result<()> {
+        WeightManifest::checked(self, directions, true).map(drop)
+    }
 
-/// Returns the parts of a model's files that [`super::Vae::load`] reads for `directions`, for
-/// images or for `clips`, in its order. Each part is the index of the file, the first byte, and the
-/// length in bytes.
-///
-/// # Errors
-/// See [`check_decoder`] and [`check_encoder`].
-pub fn weight_reads(checkpoint: &Checkpoint, directions: Directions, clips: bool) -> Result<Vec<(usize, u64, u64)>> {
-    let manifest = WeightManifest::checked(checkpoint, directions, clips)?;
-    let names = manifest.tensors().map(|same| same[0].name.as_str());
-    Ok(names.filter_map(|name| checkpoint.tensor(name)).map(StoredTensor::place).collect())
+    /// Returns the parts of the model's files that [`super::Vae::load`] reads for `directions`, for
+    /// images or for `clips`, in its order. Each part is the index of the file, the first byte, and
+    /// the length in bytes.
+    ///
+    /// # Errors
+    /// See [`Self::check_decoder`] and [`Self::check_encoder`].
+    pub fn weight_reads(&self, directions: Directions, clips: bool) -> Result<Vec<(usize, u64, u64)>> {
+        let manifest = WeightManifest::checked(self, directions, clips)?;
+        let names = manifest.tensors().map(|same| same[0].name.as_str());
+        Ok(names.filter_map(|name| self.tensor(name)).map(StoredTensor::place).collect())
+    }
 }
 
 /// The weights that a model needs: the tensors of its files, and each use of them.

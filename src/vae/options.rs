@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::direction::Directions;
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::plan::Output;
 use crate::tensor::{Bytes, Storage};
 use crate::tiling::Tiling;
 
@@ -60,8 +59,6 @@ pub struct LoadOptions {
 /// Options of a decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct DecodeOptions {
-    /// The form of the result: a picture or raw floats.
-    pub output: Output,
     /// True to measure the GPU time of each stage, if the device can.
     pub profile: bool,
     /// The most GPU memory that the decode may take, weights included. Data that does not fit is

@@ -7,7 +7,26 @@ use crate::error::{Error, Result};
 use crate::plan::Output;
 use crate::tensor::Size;
 
-/// A decoded image.
+/// The kind of a result's pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum PixelFormat {
+    /// RGBA bytes, clamped; alpha is 255.
+    #[default]
+    Rgba8,
+    /// Planes of floats, not clamped; for an image about -1 to 1.
+    Raw,
+}
+
+impl From<PixelFormat> for Output {
+    fn from(format: PixelFormat) -> Self {
+        match format {
+            PixelFormat::Rgba8 => Self::Rgba8,
+            PixelFormat::Raw => Self::Raw,
+        }
+    }
+}
+
+/// A decoded frame of a clip.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pixels {
     /// RGBA bytes `[h, w, 4]`, clamped; alpha is 255.
@@ -16,49 +35,34 @@ pub enum Pixels {
     Raw(Vec<f32>),
 }
 
-impl Pixels {
-    /// Makes a transparent black picture, or zeros of `channels` planes if the output is floats.
-    pub(super) fn empty(size: Size, output: Output, channels: u32) -> Self {
-        let pixels = size.width as usize * size.height as usize;
-        match output {
-            Output::Rgba8 | Output::Picture(_) => Self::Rgba8(vec![0; pixels * 4]),
-            Output::Raw | Output::Tile => Self::Raw(vec![0.0; pixels * channels as usize]),
-        }
-    }
+/// The memory of a whole frame: bytes of RGBA pixels, or planes of floats. In both, a pixel of a
+/// plane has four bytes.
+pub(crate) trait Frame: Default {
+    /// Returns the frame's bytes, `length` of them: zeros at first.
+    fn bytes(&mut self, length: usize) -> &mut [u8];
+}
 
-    /// Returns floats `[c, h, w]`. Bytes become floats from 0 to 255.
-    pub(super) fn into_floats(self) -> Vec<f32> {
-        match self {
-            Self::Raw(values) => values,
-            Self::Rgba8(bytes) => bytes.into_iter().map(f32::from).collect(),
-        }
+impl Frame for Vec<u8> {
+    fn bytes(&mut self, length: usize) -> &mut [u8] {
+        self.resize(length, 0);
+        self
     }
+}
 
-    /// Returns all rows.
-    pub(super) fn rows(&self) -> RowPixels<'_> {
-        match self {
-            Self::Rgba8(bytes) => RowPixels::Rgba8(bytes),
-            Self::Raw(values) => RowPixels::Raw(Cow::Borrowed(values)),
-        }
+impl Frame for Vec<f32> {
+    fn bytes(&mut self, length: usize) -> &mut [u8] {
+        self.resize(length / 4, 0.0);
+        bytemuck::cast_slice_mut(self)
     }
+}
 
-    /// Copies `rows` into their place.
-    pub(super) fn place(&mut self, rows: &Rows<'_>) {
-        let (start, end) = (rows.rows.start as usize, rows.rows.end as usize);
-        let width = rows.image.width as usize;
-        match (self, &rows.pixels) {
-            (Self::Rgba8(bytes), RowPixels::Rgba8(data)) => {
-                bytes[start * width * 4..end * width * 4].copy_from_slice(data);
-            }
-            (Self::Raw(values), RowPixels::Raw(data)) => {
-                let plane = rows.image.height as usize * width;
-                for (channel, part) in data.chunks_exact((end - start) * width).enumerate() {
-                    values[channel * plane + start * width..][..part.len()].copy_from_slice(part);
-                }
-            }
-            // One plan makes both, so their kinds agree.
-            (Self::Rgba8(_), RowPixels::Raw(_)) | (Self::Raw(_), RowPixels::Rgba8(_)) => {}
-        }
+/// Copies `data`, some `rows` of each plane of an image of `size`, into their place in `frame`.
+pub(crate) fn place(frame: &mut impl Frame, size: Size, rows: (u32, u32), data: &[u8]) {
+    let row = size.width as usize * 4;
+    let (plane, start, part) = (size.height as usize * row, rows.0 as usize * row, (rows.1 - rows.0) as usize * row);
+    let frame = frame.bytes(data.len() / part * plane);
+    for (plane, rows) in frame.chunks_exact_mut(plane).zip(data.chunks_exact(part)) {
+        plane[start..start + part].copy_from_slice(rows);
     }
 }
 
@@ -84,33 +88,16 @@ pub enum RowPixels<'a> {
 
 impl<'a> Rows<'a> {
     /// Wraps rows as a plan hands them out.
-    pub(super) fn new(image: Size, output: Output, (start, end): (u32, u32), data: &'a [u8]) -> Self {
-        let pixels = match output {
-            Output::Rgba8 | Output::Picture(_) => RowPixels::Rgba8(data),
+    pub(super) fn new(image: Size, format: PixelFormat, (start, end): (u32, u32), data: &'a [u8]) -> Self {
+        let pixels = match format {
+            PixelFormat::Rgba8 => RowPixels::Rgba8(data),
             // Memory that a browser maps need not be aligned.
-            Output::Raw | Output::Tile => RowPixels::Raw(match bytemuck::try_cast_slice(data) {
+            PixelFormat::Raw => RowPixels::Raw(match bytemuck::try_cast_slice(data) {
                 Ok(values) => Cow::Borrowed(values),
                 Err(_) => Cow::Owned(bytemuck::pod_collect_to_vec(data)),
             }),
         };
         Self { image, rows: start..end, pixels }
-    }
-
-    /// Checks that all pixels are finite, because an overflow must not pass as a black picture.
-    /// `image_out` writes alpha 0 if a colour is not finite.
-    pub(super) fn check_finite(&self) -> Result<()> {
-        let width = self.image.width as usize;
-        let area = self.rows.len() * width;
-        let first = match &self.pixels {
-            RowPixels::Rgba8(bytes) => bytes.as_chunks::<4>().0.iter().position(|pixel| pixel[3] == 0),
-            RowPixels::Raw(values) => values.iter().position(|value| !value.is_finite()).map(|index| index % area),
-        };
-        match first {
-            None => Ok(()),
-            Some(pixel) => {
-                Err(Error::NotFinite { column: pixel % width, row: self.rows.start as usize + pixel / width })
-            }
-        }
     }
 
     /// Drops the rows before `first`. `None` if no row is left.
@@ -134,17 +121,29 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Checks the words that `image_check` wrote for rows of a picture that stays on the device. There
-/// is one word for each of its workgroups: 1 + the index of the first pixel that is not finite, or
-/// 0.
-pub(super) fn check_words(image: Size, rows: (u32, u32), words: &[u8]) -> Result<()> {
-    let words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
-    match words.filter(|word| *word > 0).min() {
-        None => Ok(()),
-        Some(first) => {
-            let (pixel, width) = (first as usize - 1, image.width as usize);
-            Err(Error::NotFinite { column: pixel % width, row: rows.0 as usize + pixel / width })
+/// Checks `data`, rows from `start` on of an image of `size`, because an overflow must not pass as
+/// a black picture.
+///
+/// `image_out` writes alpha 0 if a colour is not finite. For a picture that stays on the device,
+/// the data are the words of `image_check`, one for each of its workgroups: 1 + the index of the
+/// first pixel that is not finite, or 0.
+pub(super) fn check_finite(size: Size, output: Output, (start, end): (u32, u32), data: &[u8]) -> Result<()> {
+    let width = size.width as usize;
+    let words = data.as_chunks::<4>().0;
+    let first = match output {
+        Output::Rgba8 => words.iter().position(|pixel| pixel[3] == 0),
+        Output::Raw | Output::Tile => {
+            let area = (end - start) as usize * width;
+            words.iter().position(|value| !f32::from_ne_bytes(*value).is_finite()).map(|index| index % area)
         }
+        Output::Picture(_) => {
+            let found = words.iter().map(|word| u32::from_le_bytes(*word)).filter(|word| *word > 0).min();
+            found.map(|word| word as usize - 1)
+        }
+    };
+    match first {
+        None => Ok(()),
+        Some(pixel) => Err(Error::NotFinite { column: pixel % width, row: start as usize + pixel / width }),
     }
 }
 
@@ -157,22 +156,34 @@ mod tests {
     #[test]
     fn rows_can_begin_later() {
         let values: Vec<f32> = (0..18_u8).map(f32::from).collect();
-        let raw = |rows| Rows::new(IMAGE, Output::Raw, rows, bytemuck::cast_slice(&values));
+        let raw = |rows| Rows::new(IMAGE, PixelFormat::Raw, rows, bytemuck::cast_slice(&values));
         assert_eq!(raw((4, 7)).after(4), Some(raw((4, 7))));
         assert_eq!(raw((4, 7)).after(7), None);
         let later = raw((4, 7)).after(6).unwrap();
         assert_eq!(later.rows, 6..7);
         assert_eq!(later.pixels, RowPixels::Raw(Cow::Owned(vec![4.0, 5.0, 10.0, 11.0, 16.0, 17.0])));
         let bytes: Vec<u8> = (0..24).collect();
-        let later = Rows::new(IMAGE, Output::Rgba8, (4, 7), &bytes).after(5).unwrap();
+        let later = Rows::new(IMAGE, PixelFormat::Rgba8, (4, 7), &bytes).after(5).unwrap();
         assert_eq!((later.rows, later.pixels), (5..7, RowPixels::Rgba8(&bytes[8..])));
+    }
+
+    #[test]
+    fn rows_find_their_place_in_each_plane() {
+        let size = Size { width: 2, height: 3 };
+        let mut planes: Vec<f32> = Vec::new();
+        place(&mut planes, size, (1, 3), bytemuck::cast_slice(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]));
+        place(&mut planes, size, (0, 1), bytemuck::cast_slice(&[-1.0_f32, -2.0, -3.0, -4.0]));
+        assert_eq!(planes, [-1.0, -2.0, 1.0, 2.0, 3.0, 4.0, -3.0, -4.0, 5.0, 6.0, 7.0, 8.0]);
+        let mut picture: Vec<u8> = Vec::new();
+        place(&mut picture, size, (2, 3), &[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(picture, [[0; 16].as_slice(), &[1, 2, 3, 4, 5, 6, 7, 8]].concat());
     }
 
     #[test]
     fn what_is_not_finite_is_found_in_its_row() {
         let mut values = vec![0.0_f32; 12];
         values[7] = f32::NAN;
-        let rows = Rows::new(IMAGE, Output::Raw, (4, 6), bytemuck::cast_slice(&values));
-        assert!(matches!(rows.check_finite(), Err(Error::NotFinite { column: 1, row: 5 })));
+        let found = check_finite(IMAGE, Output::Raw, (4, 6), bytemuck::cast_slice(&values));
+        assert!(matches!(found, Err(Error::NotFinite { column: 1, row: 5 })));
     }
 }

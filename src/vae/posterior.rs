@@ -9,6 +9,18 @@ const LOG_VARIANCE: (f32, f32) = (-30.0, 20.0);
 
 /// The distribution of one image's latents. Each latent is normal and independent of the others.
 /// The latents are in the VAE's own scale, not the diffusion model's.
+///
+/// ```no_run
+/// use wgvae::images::Posterior;
+/// use wgvae::{HostTensor, Images, LatentSpace, Vae};
+///
+/// /// Returns a sample of an image's latents `[c, h, w]`, in the scale of the diffusion model.
+/// async fn encode(vae: &mut Vae, image: &Images) -> wgvae::Result<HostTensor> {
+///     let encoded = vae.encode(image).await?;
+///     let posterior = Posterior::new(encoded.moments, vae.config().latent_channels)?;
+///     vae.encoded_latents(posterior.sample(0, 0)?, LatentSpace::Model)
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posterior {
     mean: HostTensor,

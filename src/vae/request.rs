@@ -25,7 +25,9 @@ pub enum Frames {
 /// device. [`Request::decode`] and [`Request::encode`] make one with all defaults.
 ///
 /// ```
-/// use wgvae::{Bytes, DeviceLimits, Family, LatentSpace, Request, Size, Storage};
+/// use wgvae::config::Family;
+/// use wgvae::device::DeviceLimits;
+/// use wgvae::{Bytes, LatentSpace, Request, Size, Storage};
 ///
 /// # fn run() -> wgvae::Result<()> {
 /// let whole = Request::decode(Size { width: 64, height: 64 }, LatentSpace::Model);
@@ -64,7 +66,7 @@ pub struct Request {
 impl Request {
     /// Makes a request to decode latents of `latent_size`, in `space`, to one picture.
     pub fn decode(latent_size: Size, space: LatentSpace) -> Self {
-        DecodeOptions::default().request(latent_size, space)
+        DecodeOptions::default().request(latent_size, space, Output::Rgba8)
     }
 
     /// Makes a request to encode one image of `image_size` pixels.
@@ -106,15 +108,15 @@ impl LoadOptions {
 }
 
 impl DecodeOptions {
-    /// Makes a request to decode latents of `latent_size`, in `space`, to one image.
-    pub fn request(&self, latent_size: Size, space: LatentSpace) -> Request {
-        let Self { output, profile, memory_budget, parking, tiling } = *self;
+    /// Makes a request to decode latents of `latent_size`, in `space`, to one image of `output`.
+    pub fn request(&self, latent_size: Size, space: LatentSpace, output: impl Into<Output>) -> Request {
+        let Self { profile, memory_budget, parking, tiling } = *self;
         Request {
             direction: Direction::Decode,
             size: latent_size,
             frames: Frames::Image,
             latents: space,
-            output,
+            output: output.into(),
             tiling,
             memory_budget,
             parking,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::Vae;
+use super::pixels::{Frame, check_finite, place};
 use super::request::Job;
-use super::{Pixels, Rows, Vae};
 use crate::error::{DeviceError, Error, Result};
 use crate::gpu::{ClipStates, Control, Input, Prepared, RunReport};
 use crate::model::blocks::Part;
@@ -43,8 +44,8 @@ pub(super) struct Ready {
 }
 
 /// The result of a job that was run: its frames, one for an image, and how the run went.
-pub(super) struct Ran {
-    pub(super) frames: Vec<Pixels>,
+pub(super) struct Ran<F> {
+    pub(super) frames: Vec<F>,
     /// The extents of the result.
     pub(super) result: PlaneExtents,
     pub(super) report: RunReport,
@@ -132,21 +133,20 @@ impl Vae {
     }
 
     /// Runs `job`, see [`Self::run_job`], and returns its whole result.
-    pub(super) async fn run_whole(
+    pub(super) async fn run_whole<F: Frame>(
         &mut self,
         job: &Job,
         inputs: &Inputs<'_, '_>,
         states: &mut ClipStates,
         control: &mut Control<'_>,
-    ) -> Result<Ran> {
-        let (output, mut frames, mut extents) = (job.request.output, Vec::new(), PlaneExtents::NONE);
+    ) -> Result<Ran<F>> {
+        let (output, mut frames, mut extents) = (job.request.output, Vec::<F>::new(), PlaneExtents::NONE);
         let mut place = |result: PlaneExtents, rows: (u32, u32), data: &[u8]| {
             extents = result;
-            frames.resize_with(result.frames as usize, || Pixels::empty(result.size, output, result.channels));
+            frames.resize_with(result.frames as usize, F::default);
             for (frame, data) in frames.iter_mut().zip(data.chunks_exact(data.len() / result.frames as usize)) {
-                let rows = Rows::new(result.size, output, rows, data);
-                rows.check_finite()?;
-                frame.place(&rows);
+                check_finite(result.size, output, rows, data)?;
+                place(frame, result.size, rows, data);
             }
             Ok(())
         };

@@ -3,8 +3,9 @@
 
 use web_time::Instant;
 
+use super::pixels::{Frame, place};
 use super::request::Request;
-use super::{DecodedRows, Latents, Pixels, Rows, Vae};
+use super::{Decoded, Latents, Vae};
 use crate::error::{Error, Result};
 use crate::gpu::{ClipStates, Control, Progress, RunReport};
 use crate::model::config::AutoencoderConfig;
@@ -48,57 +49,63 @@ impl Mosaic {
     }
 
     /// Begins a frame of a clip.
-    pub(super) fn frame(&self) -> Frame<'_> {
-        let pixels = Pixels::empty(self.size, self.output, 3);
-        Frame { whole: self, blender: Blender::new(&self.grid, self.factor), pixels }
+    pub(super) fn frame<F: Frame>(&self) -> Blending<'_, F> {
+        Blending { whole: self, blender: Blender::new(&self.grid, self.factor), pixels: F::default() }
     }
 
-    /// Returns the finished rows that `blender` has once it gets the floats of `tile`, if any.
-    /// Clamps floats if the network does.
-    fn blend(&self, blender: &mut Blender, tile: &Tile, pixels: Pixels) -> Option<(std::ops::Range<u32>, Pixels)> {
+    /// Adds the floats `[3, h, w]` of `tile` to `blender`. If that finishes rows, hands them to
+    /// `deliver`. Clamps floats if the network does.
+    fn blend(&self, blender: &mut Blender, tile: &Tile, floats: Vec<f32>, deliver: &mut DeliverRows<'_>) -> Result<()> {
         let Size { width, height } = tile.size();
         let size = Size { width: width * self.factor, height: height * self.factor };
-        let Band { rows, pixels } = blender.add(Planes::new(size, pixels.into_floats()))?;
-        let pixels = match self.output {
-            Output::Rgba8 | Output::Picture(_) => Pixels::Rgba8(pixels.to_rgba8()),
-            Output::Raw if self.clamps => Pixels::Raw(pixels.clamped().into_data()),
-            Output::Raw | Output::Tile => Pixels::Raw(pixels.into_data()),
-        };
-        Some((rows, pixels))
+        let Some(Band { rows, pixels }) = blender.add(Planes::new(size, floats)) else { return Ok(()) };
+        let rows = (rows.start, rows.end);
+        match self.output {
+            Output::Rgba8 | Output::Picture(_) => deliver(self.size, rows, &pixels.to_rgba8()),
+            Output::Raw if self.clamps => deliver(self.size, rows, bytemuck::cast_slice(pixels.clamped().data())),
+            Output::Raw | Output::Tile => deliver(self.size, rows, bytemuck::cast_slice(pixels.data())),
+        }
     }
 }
 
+/// A function that takes rows of an image: the image's size, the first row and the row after the
+/// last, and their bytes in each plane.
+pub(crate) type DeliverRows<'a> = dyn FnMut(Size, (u32, u32), &[u8]) -> Result<()> + 'a;
+
 /// A frame that is being blended from tiles.
-pub(super) struct Frame<'a> {
+pub(super) struct Blending<'a, F> {
     whole: &'a Mosaic,
     blender: Blender,
-    pixels: Pixels,
+    pixels: F,
 }
 
-impl Frame<'_> {
-    /// Adds the floats of the next tile.
-    pub(super) fn add(&mut self, tile: &Tile, pixels: Pixels) {
-        let Some((rows, pixels)) = self.whole.blend(&mut self.blender, tile, pixels) else { return };
-        self.pixels.place(&Rows { image: self.whole.size, rows, pixels: pixels.rows() });
+impl<F: Frame> Blending<'_, F> {
+    /// Adds the floats `[3, h, w]` of the next tile.
+    pub(super) fn add(&mut self, tile: &Tile, floats: Vec<f32>) -> Result<()> {
+        let Self { whole, blender, pixels } = self;
+        whole.blend(blender, tile, floats, &mut |size, rows, data| {
+            place(pixels, size, rows, data);
+            Ok(())
+        })
     }
 
     /// Returns the frame.
-    pub(super) fn into_pixels(self) -> Pixels {
+    pub(super) fn into_pixels(self) -> F {
         self.pixels
     }
 }
 
 impl Vae {
     /// Decodes image `index` of `latents` in the tiles of `request`, and hands finished rows to
-    /// `sink`. The reported time runs from the first upload until all tiles are blended.
+    /// `deliver`. The reported time runs from the first upload until all tiles are blended.
     pub(super) async fn decode_tiles(
         &mut self,
         request: &Request,
         mosaic: &Mosaic,
         (latents, index): (&Latents, u32),
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
-    ) -> Result<DecodedRows> {
+        deliver: &mut DeliverRows<'_>,
+    ) -> Result<Decoded<()>> {
         if request.output.stays() {
             return Err(Error::input("output", "rgba8 or raw for tiles, which are blended on the host", "picture"));
         }
@@ -122,13 +129,12 @@ impl Vae {
             drop(show);
             runs.push(ran.report);
             fallback = fallback.or(ran.fallback);
-            for pixels in ran.frames {
-                if let Some((rows, pixels)) = mosaic.blend(&mut blender, &tile, pixels) {
-                    sink(Rows { image: mosaic.size, rows, pixels: pixels.rows() })?;
-                }
+            for floats in ran.frames {
+                mosaic.blend(&mut blender, &tile, floats, deliver)?;
             }
         }
-        Ok(DecodedRows { size: mosaic.size, run: together(runs, start.elapsed().as_secs_f64()), fallback })
+        let run = together(runs, start.elapsed().as_secs_f64());
+        Ok(Decoded { size: mosaic.size, pixels: (), run, fallback })
     }
 }
 

@@ -11,7 +11,6 @@ use crate::direction::Directions;
 use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};
 use crate::model::config::LatentSpace;
-use crate::vae::weight_reads;
 
 /// A part of one of a model's files, in bytes.
 #[derive(Serialize)]
@@ -66,13 +65,13 @@ impl WebCheckpoint {
             checkpoint = checkpoint.with_family(&family)?;
         }
         // Reports missing tensors before anything is loaded.
-        weight_reads(&checkpoint, directions, clips)?;
+        checkpoint.weight_reads(directions, clips)?;
         Ok(Self { checkpoint, rejection, directions, clips })
     }
 
     /// Returns the parts of the files that loading reads, in its order.
     pub fn reads(&self) -> Result<JsValue> {
-        let reads = weight_reads(&self.checkpoint, self.directions, self.clips)?;
+        let reads = self.checkpoint.weight_reads(self.directions, self.clips)?;
         let reads = reads.into_iter().map(|(source, offset, length)| Read { source, offset, length });
         Ok(to_js(&reads.collect::<Vec<_>>()))
     }

@@ -114,8 +114,9 @@ impl WebPlanner {
     #[wasm_bindgen(js_name = planClip)]
     pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
+        let output = options.output();
         let options = options.options(self.planner.config())?;
-        let plans = self.planner.plan(&options.request(Size { width, height }, self.space).of_clip())?;
+        let plans = self.planner.plan(&options.request(Size { width, height }, self.space, output).of_clip())?;
         Ok(plan_js(&plans, plans.later().result))
     }
 
@@ -134,9 +135,9 @@ impl WebVae {
     #[wasm_bindgen(js_name = beginClip)]
     pub async fn begin_clip(&mut self, width: u32, height: u32, unscaled: bool, options: JsValue) -> Result<WebClip> {
         let options: WebDecodeOptions = from_js("decode options", &options)?;
-        let options = options.options(self.vae.config())?;
+        let (frames, options) = (options.frames(), options.options(self.vae.config())?);
         let space = if unscaled { LatentSpace::Vae } else { self.space };
-        let state = self.vae.begin_clip(&options.request(Size { width, height }, space).of_clip()).await?;
+        let state = self.vae.begin_decode(Size { width, height }, space, frames, &options).await?;
         Ok(WebClip { state })
     }
 
@@ -165,7 +166,7 @@ impl WebVae {
         };
         self.in_own_space(latents);
         let (run, fallback) =
-            self.vae.decode_part(&mut clip.state, &latents.latents, 0, &mut control, &mut sink).await?;
+            self.vae.decode_part(&mut clip.state, (&latents.latents).into(), &mut control, &mut sink).await?;
         let size = clip.state.plans().later().result.size;
         Ok(object(&[
             ("width", size.width.into()),
@@ -180,7 +181,7 @@ impl WebVae {
     pub async fn begin_clip_encode(&mut self, width: u32, height: u32, options: JsValue) -> Result<WebClip> {
         let options: WebEncodeOptions = from_js("encode options", &options)?;
         self.given_space(&options)?;
-        let state = self.vae.begin_clip(&options.options().request(Size { width, height }).of_clip()).await?;
+        let state = self.vae.begin_encode(Size { width, height }, &options.options()).await?;
         Ok(WebClip { state })
     }
 

@@ -1,6 +1,6 @@
 //! Decodes for JavaScript.
 
-use js_sys::{Float32Array, Function, Uint8ClampedArray};
+use js_sys::{Float32Array, Function, Uint8Array, Uint8ClampedArray};
 use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
@@ -9,11 +9,11 @@ use super::tiles::WebTiling;
 use super::vae::{Cancel, Listener, WebVae, count, object};
 use super::{Result, from_js};
 use crate::error::Error;
-use crate::gpu::{Control, new_array};
+use crate::gpu::new_array;
 use crate::model::config::AutoencoderConfig;
 use crate::plan::{ChannelOrder, Output};
 use crate::tensor::{Bytes, Size};
-use crate::vae::{DecodeOptions, DecodedRows, Latents, Parking, RowPixels, Rows};
+use crate::vae::{DecodeOptions, Decoded, Parking, PixelFormat};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -54,13 +54,25 @@ impl WebDecodeOptions {
     /// Converts to the crate's options for a model of `config`.
     pub(super) fn options(&self, config: &AutoencoderConfig) -> Result<DecodeOptions> {
         let tiling = self.tiling.of_model(config, self.tile_size, self.tile_overlap)?;
-        let output = match self.output {
+        let Self { memory_budget, parking, .. } = *self;
+        Ok(DecodeOptions { memory_budget, parking, tiling, ..DecodeOptions::default() })
+    }
+
+    /// Returns the form of an image.
+    pub(super) fn output(&self) -> Output {
+        match self.output {
             WebOutput::Canvas => Output::Picture(self.format),
             WebOutput::Rgba8 => Output::Rgba8,
             WebOutput::Raw => Output::Raw,
-        };
-        let Self { memory_budget, parking, .. } = *self;
-        Ok(DecodeOptions { output, memory_budget, parking, tiling, ..DecodeOptions::default() })
+        }
+    }
+
+    /// Returns the kind of the frames of a clip, which JavaScript draws itself.
+    pub(super) fn frames(&self) -> PixelFormat {
+        match self.output {
+            WebOutput::Canvas | WebOutput::Rgba8 => PixelFormat::Rgba8,
+            WebOutput::Raw => PixelFormat::Raw,
+        }
     }
 }
 
@@ -88,17 +100,21 @@ impl WebVae {
         // of this decode.
         self.in_own_space(latents);
         let latents = &latents.latents;
-        self.vae.free_unless(&decode.request(latents.size(), latents.space()));
+        self.vae.free_unless(&decode.request(latents.size(), latents.space(), options.output()));
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
-        let (decoded, data) = match options.output {
-            WebOutput::Canvas => {
-                (self.vae.decode_picture(latents, index, options.format, &decode, &mut control).await?, None)
+        let size = self.vae.image_size(latents);
+        let mut image = options.image(size)?;
+        let mut place = |_: Size, rows: (u32, u32), data: &[u8]| {
+            if let Some(image) = &mut image {
+                image.place(rows, data);
             }
-            WebOutput::Rgba8 | WebOutput::Raw => self.decode_to_js(latents, &options, &decode, &mut control).await?,
+            Ok(())
         };
-        let DecodedRows { size, run, fallback } = decoded;
+        let Decoded { run, fallback, .. } =
+            self.vae.decode_bytes(latents.at(index), options.output(), &decode, &mut control, &mut place).await?;
+        let data = image.map(|image| image.array);
         let picture = match self.vae.picture() {
             Some((buffer, row)) if data.is_none() => {
                 object(&[("buffer", buffer.handle()), ("bytesPerRow", count(row.0)), ("offset", 0.into())])
@@ -115,69 +131,43 @@ impl WebVae {
     }
 }
 
-impl WebVae {
-    /// Decodes into an array in JavaScript's memory.
-    async fn decode_to_js(
-        &mut self,
-        latents: &Latents,
-        options: &WebDecodeOptions,
-        decode: &DecodeOptions,
-        control: &mut Control<'_>,
-    ) -> Result<(DecodedRows, Option<JsValue>)> {
-        let mut rows = RowsForJs::new(self.vae.image_size(latents), options.output)?;
-        let mut sink = |part: Rows<'_>| {
-            rows.place(&part);
-            Ok(())
-        };
-        let decoded = self.vae.decode_rows(latents, options.index, decode, control, &mut sink).await?;
-        Ok((decoded, Some(rows.into_js())))
-    }
-}
-
 /// An image in JavaScript's memory that is filled row by row.
-enum RowsForJs {
-    Rgba8(Uint8ClampedArray),
-    Raw(Float32Array),
+struct ImageForJs {
+    size: Size,
+    /// The image, as JavaScript gets it.
+    array: JsValue,
+    /// Its bytes.
+    bytes: Uint8Array,
 }
 
-impl RowsForJs {
-    fn new(size: Size, output: WebOutput) -> Result<Self> {
-        let pixels = u64::from(size.width) * u64::from(size.height);
-        let (class, length, bytes) = match output {
-            WebOutput::Raw => ("Float32Array", pixels * 3, pixels * 12),
-            WebOutput::Canvas | WebOutput::Rgba8 => ("Uint8ClampedArray", pixels * 4, pixels * 4),
+impl WebDecodeOptions {
+    /// Makes an image of `size` in JavaScript's memory. `None` for a picture on the device.
+    fn image(&self, size: Size) -> crate::error::Result<Option<ImageForJs>> {
+        let bytes = match self.output {
+            WebOutput::Canvas => return Ok(None),
+            WebOutput::Rgba8 => size.pixels() * 4,
+            WebOutput::Raw => size.pixels() * 12,
         };
-        let array = u32::try_from(length).ok().and_then(|length| new_array(class, length));
-        let array =
-            array.ok_or_else(|| Error::HostMemory { what: format!("an image of {size}"), needed: Bytes(bytes) })?;
-        Ok(match output {
-            WebOutput::Raw => Self::Raw(array.unchecked_into()),
-            WebOutput::Canvas | WebOutput::Rgba8 => Self::Rgba8(array.unchecked_into()),
-        })
+        let buffer = u32::try_from(bytes).ok().and_then(|bytes| new_array("ArrayBuffer", bytes));
+        let buffer =
+            buffer.ok_or_else(|| Error::HostMemory { what: format!("an image of {size}"), needed: Bytes(bytes) })?;
+        let array = match self.output {
+            WebOutput::Raw => Float32Array::new(&buffer).into(),
+            WebOutput::Canvas | WebOutput::Rgba8 => Uint8ClampedArray::new(&buffer).into(),
+        };
+        Ok(Some(ImageForJs { size, array, bytes: Uint8Array::new(&buffer) }))
     }
+}
 
-    fn place(&mut self, part: &Rows<'_>) {
-        let (width, start) = (part.image.width, part.rows.start);
-        match (self, &part.pixels) {
-            (Self::Rgba8(array), RowPixels::Rgba8(data)) => {
-                array.subarray(start * width * 4, part.rows.end * width * 4).copy_from(data);
-            }
-            (Self::Raw(array), RowPixels::Raw(data)) => {
-                let (rows, plane) = ((part.rows.end - start) * width, width * part.image.height);
-                for (channel, values) in (0..).zip(data.chunks_exact(rows as usize)) {
-                    let first = channel * plane + start * width;
-                    array.subarray(first, first + rows).copy_from(values);
-                }
-            }
-            // One plan makes both, so their kinds agree.
-            (Self::Rgba8(_), RowPixels::Raw(_)) | (Self::Raw(_), RowPixels::Rgba8(_)) => {}
-        }
-    }
-
-    fn into_js(self) -> JsValue {
-        match self {
-            Self::Rgba8(array) => array.into(),
-            Self::Raw(array) => array.into(),
+impl ImageForJs {
+    /// Copies `data`, some `rows` of each plane, into their place. A pixel of a plane has four
+    /// bytes.
+    fn place(&self, rows: (u32, u32), data: &[u8]) {
+        let row = self.size.width * 4;
+        let part = (rows.1 - rows.0) * row;
+        for (plane, rows_of_plane) in (0..).zip(data.chunks_exact(part as usize)) {
+            let start = plane * self.size.height * row + rows.0 * row;
+            self.bytes.subarray(start, start + part).copy_from(rows_of_plane);
         }
     }
 }

@@ -70,7 +70,7 @@ impl WebVae {
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
         let Encoded { moments, run, fallback } =
-            self.vae.encode(&images.images, options.index, &encode, &mut control).await?;
+            self.vae.encode_with(images.images.at(options.index), &encode, &mut control).await?;
         let (tensor, unscaled) = self.wanted(moments, &options)?;
         Ok(encoded_js(tensor, &[], unscaled, self.report(before, run, fallback)))
     }

@@ -124,8 +124,9 @@ impl WebPlanner {
     /// Plans a decode of `width` by `height` latents. Work and transfers are those of all tiles.
     pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
+        let output = options.output();
         let options = options.options(self.planner.config())?;
-        let plans = self.planner.plan(&options.request(Size { width, height }, self.space))?;
+        let plans = self.planner.plan(&options.request(Size { width, height }, self.space, output))?;
         let PlanWithTimeline { facts, timeline } = PlanWithTimeline::of(plans.first());
         let facts = PlanFacts {
             macs: plans.macs(1),

@@ -31,6 +31,6 @@ pub async fn selftest(
         let _ = progress.call2(&JsValue::NULL, &count(done as u64), &count(total as u64));
     };
     let mut control = SelftestControl { progress: Some(&mut tell), cancel: Some(Arc::clone(&cancel.flag)) };
-    let found = crate::selftest::selftest(&options.of(gpu), checkpoint, &reference, &mut control).await;
+    let found = crate::selftest::run(&options.of(gpu), checkpoint, &reference, &mut control).await;
     Ok(to_js(&rejection.pass_on(found)?))
 }

@@ -16,11 +16,13 @@ mod refused;
 use std::collections::BTreeMap;
 
 use pollster::block_on;
+use wgvae::HostTensor;
+use wgvae::config::AutoencoderConfig;
+use wgvae::files::FileSource;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::read_header;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
-use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
 use crate::tool::{Entries, Entry, Folder, Outcome, fixture_path};

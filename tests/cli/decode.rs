@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use pollster::block_on;
 use serde_json::Value;
+use wgvae::HostTensor;
+use wgvae::files::MemorySource;
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{read_header, read_tensor};
-use wgvae::{HostTensor, MemorySource};
 
 use crate::formula;
 use crate::tool::{Entry, Folder, LATENTS, golden, safetensors};

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use image::{ExtendedColorType, ImageEncoder as _};
 use pollster::block_on;
 use serde_json::Value;
+use wgvae::HostTensor;
+use wgvae::files::MemorySource;
+use wgvae::images::Posterior;
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{Header, read_header, read_tensor};
-use wgvae::{HostTensor, MemorySource, Posterior};
 
 use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, fixture, safetensors, weights_of_both};

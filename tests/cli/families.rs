@@ -2,9 +2,11 @@
 //! and options that an encoder cannot serve.
 
 use pollster::block_on;
+use wgvae::HostTensor;
+use wgvae::config::AutoencoderConfig;
+use wgvae::files::FileSource;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::read_header;
-use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
 use crate::tool::{Entry, Folder, encoder_weights, fixture, fixture_path, safetensors};

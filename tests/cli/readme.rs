@@ -10,7 +10,9 @@ use std::process::Command;
 
 use image::ExtendedColorType;
 use regex::Regex;
-use wgvae::{DecodeOptions, DeviceLimits, EncodeOptions, Family, HostTensor, LatentSpace, Plans, Size, Storage, plan};
+use wgvae::config::Family;
+use wgvae::device::DeviceLimits;
+use wgvae::{HostTensor, LatentSpace, Plans, Request, Size, Storage, plan};
 
 use crate::clips::video_model;
 use crate::commands::write_hollow;
@@ -167,21 +169,13 @@ fn smaller(words: &mut [String]) {
                 let time = config.temporal_factor();
                 assert!(config.has_time() && later.all(|later| later.is_multiple_of(time)), "{model} {frames}");
                 let size = Size { width: width / factor, height: height / factor };
-                plan(
-                    &config,
-                    &DecodeOptions::default().request(size, LatentSpace::Vae).of_clip(),
-                    &limits,
-                    Storage::F32,
-                )
-                .unwrap();
+                plan(&config, &Request::decode(size, LatentSpace::Vae).of_clip(), &limits, Storage::F32).unwrap();
             } else if words.iter().any(|word| word == "--encode") {
                 let size = Size { width, height };
-                plan(&config, &EncodeOptions::default().request(size), &limits, Storage::F32)
-                    .map(Plans::into_first)
-                    .unwrap();
+                plan(&config, &Request::encode(size), &limits, Storage::F32).map(Plans::into_first).unwrap();
             } else {
                 let size = Size { width: width / factor, height: height / factor };
-                plan(&config, &DecodeOptions::default().request(size, LatentSpace::Vae), &limits, Storage::F32)
+                plan(&config, &Request::decode(size, LatentSpace::Vae), &limits, Storage::F32)
                     .map(Plans::into_first)
                     .unwrap();
             }

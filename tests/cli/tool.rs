@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 use pollster::block_on;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use wgvae::HostTensor;
+use wgvae::config::AutoencoderConfig;
+use wgvae::files::FileSource;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 use wgvae::model::networks::encoder_tensors;
-use wgvae::{AutoencoderConfig, FileSource, HostTensor};
 
 use crate::formula;
 

@@ -3,11 +3,14 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network};
+use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
+use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Direction,
-    EncodeOptions, Error, FAMILIES, Family, HostTensor, Kl, LatentSpace, Latents, LoadOptions, MatrixUnits, Network,
-    Output, Parking, Planner, Plans, Precision, Size, Storage, Tiling, Vendor,
+    Bytes, DecodeOptions, Direction, EncodeOptions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Parking,
+    Planner, Plans, Precision, Request, Size, Storage, Tiling,
 };
 use wgvae_memory_report::estimates::{Estimator, Work};
 
@@ -189,19 +192,14 @@ fn any_tiling() -> impl Strategy<Value = Tiling> {
     prop_oneof![2 => Just(Tiling::Exact), 1 => Just(Tiling::Estimate), 1 => blend]
 }
 
+fn any_output() -> impl Strategy<Value = Output> {
+    select(vec![Output::Rgba8, Output::Raw, Output::Picture(ChannelOrder::Rgba), Output::Picture(ChannelOrder::Bgra)])
+}
+
 fn any_options() -> impl Strategy<Value = DecodeOptions> {
-    let outputs =
-        vec![Output::Rgba8, Output::Raw, Output::Picture(ChannelOrder::Rgba), Output::Picture(ChannelOrder::Bgra)];
     let parking = select(vec![Parking::Auto, Parking::On, Parking::Off]);
-    (select(outputs), any::<bool>(), prop::option::of(any_bytes()), parking, any_tiling()).prop_map(
-        |(output, profile, memory_budget, parking, tiling)| DecodeOptions {
-            output,
-            profile,
-            memory_budget,
-            parking,
-            tiling,
-        },
-    )
+    (any::<bool>(), prop::option::of(any_bytes()), parking, any_tiling())
+        .prop_map(|(profile, memory_budget, parking, tiling)| DecodeOptions { profile, memory_budget, parking, tiling })
 }
 
 fn any_size() -> impl Strategy<Value = Size> {
@@ -209,7 +207,7 @@ fn any_size() -> impl Strategy<Value = Size> {
 }
 
 /// Checks a planner's answer: a plan within the limits, or an expected error.
-fn check_answer(answer: Result<wgvae::Plan, Error>) -> Result<(), TestCaseError> {
+fn check_answer(answer: Result<wgvae::report::Plan, Error>) -> Result<(), TestCaseError> {
     match answer {
         Ok(plan) => {
             prop_assert!(plan.steps.len() <= MOST_STEPS, "{} steps", plan.steps.len());
@@ -227,13 +225,13 @@ proptest! {
 
     #[test]
     fn plans_of_anything_are_answers(
-        config in any_config(), size in any_size(), limits in any_limits(), options in any_options(),
+        config in any_config(), size in any_size(), limits in any_limits(), options in any_options(), output in any_output(),
         storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]), unscaled in any::<bool>(),
     ) {
         // A budget tries many plans, which takes seconds if there are many chunks.
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
-        check_answer(wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled)), &limits, storage).map(Plans::into_first))?;
+        check_answer(wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled), output), &limits, storage).map(Plans::into_first))?;
         let (profile, parking) = (options.profile, options.parking);
         let options = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
         check_answer(wgvae::plan(&config, &options.request(size), &limits, storage).map(Plans::into_first))?;
@@ -241,7 +239,7 @@ proptest! {
 
     #[test]
     fn plans_of_any_clip_are_answers(
-        config in any_clip_config(), size in any_size(), limits in any_limits(), options in any_options(),
+        config in any_clip_config(), size in any_size(), limits in any_limits(), options in any_options(), output in any_output(),
         storage in select(vec![Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]), unscaled in any::<bool>(),
     ) {
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
@@ -249,7 +247,7 @@ proptest! {
         let (profile, parking) = (options.profile, options.parking);
         let encode = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
         for plans in [
-            wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled)).of_clip(), &limits, storage),
+            wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled), output).of_clip(), &limits, storage),
             wgvae::plan(&config, &encode.request(size).of_clip(), &limits, storage),
         ] {
             match plans {
@@ -319,13 +317,8 @@ fn plans_of_impossible_networks_are_refused_by_name() {
         let mut config = odd_network(&[16, 32], 4, true);
         change(&mut config);
         let size = Size { width: 8, height: 8 };
-        wgvae::plan(
-            &config,
-            &DecodeOptions::default().request(size, LatentSpace::Model),
-            &DeviceLimits::webgpu_default(),
-            Storage::F32,
-        )
-        .map(Plans::into_first)
+        wgvae::plan(&config, &Request::decode(size, LatentSpace::Model), &DeviceLimits::webgpu_default(), Storage::F32)
+            .map(Plans::into_first)
     };
     let cases: [Wrong; 9] = [
         ("block_out_channels", |config| kl(config).block_out_channels.clear()),
@@ -351,7 +344,7 @@ fn plans_of_impossible_networks_are_refused_by_name() {
 fn devices_that_cannot_be_are_refused_by_name() {
     let plan = |limits: &DeviceLimits, storage| {
         let (config, size) = (odd_network(&[16, 32], 4, true), Size { width: 8, height: 8 });
-        wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), limits, storage)
+        wgvae::plan(&config, &Request::decode(size, LatentSpace::Model), limits, storage)
             .map(Plans::into_first)
             .map(|plan| plan.steps.len())
     };
@@ -413,7 +406,7 @@ fn work_without_end_is_refused() {
     };
     let plan = |config: &AutoencoderConfig, side, limits: &DeviceLimits| {
         let size = Size { width: side, height: side };
-        wgvae::plan(config, &DecodeOptions::default().request(size, LatentSpace::Model), limits, Storage::F32)
+        wgvae::plan(config, &Request::decode(size, LatentSpace::Model), limits, Storage::F32)
             .map(Plans::into_first)
             .map(|plan| plan.steps.len())
     };
@@ -434,8 +427,13 @@ fn tiles_of_thousands_of_sizes_are_refused() {
         let tiling = Tiling::Blend(Blend::new(BlendRule::Linear, tile, overlap).unwrap());
         let options = DecodeOptions { tiling, ..DecodeOptions::default() };
         let size = Size { width: 1024, height: 1024 };
-        wgvae::plan(&config, &options.request(size, LatentSpace::Model), &DeviceLimits::webgpu_default(), Storage::F32)
-            .map(Plans::into_first)
+        wgvae::plan(
+            &config,
+            &options.request(size, LatentSpace::Model, Output::Rgba8),
+            &DeviceLimits::webgpu_default(),
+            Storage::F32,
+        )
+        .map(Plans::into_first)
     };
     let error = plan(512, 511).unwrap_err().to_string();
     assert!(error.contains("tile overlap") && error.contains("sizes"), "{error}");

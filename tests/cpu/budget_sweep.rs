@@ -3,13 +3,13 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use wgvae::config::Family;
+use wgvae::device::DeviceLimits;
+use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{
-    Bytes, ChannelOrder, DecodeOptions, DeviceLimits, EncodeOptions, Error, Family, LatentSpace, Output, Parking,
-    Plans, Size, Storage,
-};
+use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, LatentSpace, Parking, Plans, Size, Storage};
 
 use crate::sweep::is_full;
 
@@ -117,13 +117,13 @@ fn check(what: &str, plan: Planned<'_>) {
 }
 
 /// Checks decode and encode of a picture.
-fn check_picture(family: &str, width: u32, height: u32, parking: Parking, output: Output) {
+fn check_picture(family: &str, width: u32, height: u32, parking: Parking) {
     let config = Family::find(family).unwrap().config();
     let factor = config.latent_factor(LatentSpace::Model);
     let (latents, image) = (Size { width: width / factor, height: height / factor }, Size { width, height });
     check(&format!("{family} {image} decode, parking {parking:?}"), &|memory_budget| {
-        let options = DecodeOptions { memory_budget, parking, output, ..DecodeOptions::default() };
-        Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model), &limits(), Storage::F16)
+        let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
+        Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model, Output::Rgba8), &limits(), Storage::F16)
             .map(Plans::into_first)?
             .memory
             .peak())
@@ -138,7 +138,7 @@ fn check_picture(family: &str, width: u32, height: u32, parking: Parking, output
 fn whatever_fits_fits_more() {
     for (family, width, height) in &SIZES[..if is_full() { SIZES.len() } else { FEW }] {
         for parking in PARKINGS {
-            check_picture(family, *width, *height, parking, Output::Rgba8);
+            check_picture(family, *width, *height, parking);
         }
     }
 }
@@ -151,10 +151,15 @@ fn budgets_that_were_refused_between_two_that_were_not() {
         let latents = Size { width: width / 8, height: height / 8 };
         let plan = |memory_budget| -> wgvae::Result<Bytes> {
             let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
-            Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model), &limits(), Storage::F16)
-                .map(Plans::into_first)?
-                .memory
-                .peak())
+            Ok(wgvae::plan(
+                &config,
+                &options.request(latents, LatentSpace::Model, Output::Rgba8),
+                &limits(),
+                Storage::F16,
+            )
+            .map(Plans::into_first)?
+            .memory
+            .peak())
         };
         let smallest = smallest(family, &plan);
         for budget in budgets {
@@ -172,8 +177,8 @@ fn large_pictures_near_the_smallest_budget() {
         let latents = Size { width: 128, height: 128 };
         let plan = |memory_budget| -> wgvae::Result<Bytes> {
             let output = Output::Picture(ChannelOrder::Rgba);
-            let options = DecodeOptions { memory_budget, parking: Parking::On, output, ..DecodeOptions::default() };
-            Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model), &limits(), Storage::F16)
+            let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
+            Ok(wgvae::plan(&config, &options.request(latents, LatentSpace::Model, output), &limits(), Storage::F16)
                 .map(Plans::into_first)?
                 .memory
                 .peak())
@@ -200,7 +205,7 @@ fn clips() {
                     let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
                     Ok(wgvae::plan(
                         &config,
-                        &options.request(latents, LatentSpace::Model).of_clip(),
+                        &options.request(latents, LatentSpace::Model, Output::Rgba8).of_clip(),
                         &limits(),
                         Storage::F16,
                     )?

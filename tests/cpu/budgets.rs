@@ -2,13 +2,13 @@
 //! the whole plan's to the bit.
 
 use proptest::prelude::*;
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceLimits, Error, Family, HostTensor, LatentSpace, Output, Parking,
-    Plans, Size, Storage,
-};
+use wgvae::{Bytes, DecodeOptions, Error, HostTensor, LatentSpace, Parking, Plans, Size, Storage};
 
 use crate::formula;
 use crate::interpret::assert_same_bits;
@@ -164,7 +164,7 @@ fn published_models_fit_small_budgets() {
         let size = Size { width: side / config.spatial_factor(), height: side / config.spatial_factor() };
         let plan = |memory_budget| {
             let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
-            wgvae::plan(&config, &options.request(size, LatentSpace::Model), &limits, Storage::F16)
+            wgvae::plan(&config, &options.request(size, LatentSpace::Model, Output::Rgba8), &limits, Storage::F16)
                 .map(Plans::into_first)
                 .unwrap()
         };

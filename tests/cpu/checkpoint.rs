@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pollster::block_on;
+use wgvae::config::{AutoencoderConfig, Family, OwnLatents};
+use wgvae::files::{ByteSource, FileSource, LatentScale, Layout, MemorySource, Parameters, Variant};
 use wgvae::internals::safetensors::write_safetensors;
-use wgvae::{
-    AutoencoderConfig, ByteSource, Checkpoint, Error, Family, FileSource, HostTensor, LatentScale, LatentSpace, Layout,
-    MemorySource, OwnLatents, Parameters, Variant,
-};
+use wgvae::{Checkpoint, Error, HostTensor, LatentSpace};
 
 use crate::formula;
 use crate::hollow::{Hollow, key_list};
@@ -53,7 +52,7 @@ fn open_memory(tensors: &BTreeMap<String, HostTensor>, config: Option<&str>) -> 
 }
 
 fn open(path: &Path) -> wgvae::Result<Checkpoint> {
-    block_on(Checkpoint::open(path, Variant::Default))
+    block_on(Checkpoint::open(path))
 }
 
 #[test]
@@ -432,7 +431,7 @@ fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
 }
 
 fn folder_refusal(files: &[(&str, &[u8])], variant: Variant) -> String {
-    block_on(Checkpoint::open(folder(files).path(), variant)).expect_err("must be refused").to_string()
+    block_on(Checkpoint::open_variant(folder(files).path(), variant)).expect_err("must be refused").to_string()
 }
 
 #[test]
@@ -511,7 +510,7 @@ fn chooses_the_variant() {
         ("config.json", config.as_bytes()),
     ]);
     for (variant, wanted) in [(Variant::Default, 0.0), (Variant::Fp16, 99.0)] {
-        let checkpoint = block_on(Checkpoint::open(folder.path(), variant)).expect("a VAE");
+        let checkpoint = block_on(Checkpoint::open_variant(folder.path(), variant)).expect("a VAE");
         assert_eq!(block_on(checkpoint.read_f32("decoder.conv_in.bias", &[32])).expect("values")[0], wanted);
     }
 }

@@ -1,14 +1,16 @@
 //! Clips, part by part: plans interpreted in every storage, whole, in chunks and under budgets,
 //! against the f64 result of the network's own class for the whole clip.
 
+use wgvae::config::Family;
+use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits};
+use wgvae::images::Output;
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Home, HostStates, Plan, PlanOptions};
 use wgvae::{
-    Bytes, DecodeOptions, DeviceKind, DeviceLimits, EncodeOptions, Error, Family, HostTensor, LatentSpace, MatrixUnits,
-    Output, Parking, Plans, Request, Size, Storage,
+    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Parking, Plans, Request, Size, Storage,
 };
 
 use crate::clip::{frames_of, parts, size_of_frame};
@@ -150,15 +152,9 @@ fn the_weights_of_both_parts_count() {
     let size = Size { width: 64, height: 64 };
     for family in ["wan21", "seedvr2"] {
         let config = Family::find(family).unwrap().config();
-        let decode = wgvae::plan(
-            &config,
-            &DecodeOptions::default().request(size, LatentSpace::Vae).of_clip(),
-            &limits,
-            Storage::F32,
-        )
-        .unwrap();
-        let encode =
-            wgvae::plan(&config, &EncodeOptions::default().request(size).of_clip(), &limits, Storage::F32).unwrap();
+        let decode =
+            wgvae::plan(&config, &Request::decode(size, LatentSpace::Vae).of_clip(), &limits, Storage::F32).unwrap();
+        let encode = wgvae::plan(&config, &Request::encode(size).of_clip(), &limits, Storage::F32).unwrap();
         for plans in [decode, encode] {
             let all = plans.first().memory.weights;
             assert_eq!(plans.later().memory.weights, all, "{family}");
@@ -178,7 +174,13 @@ fn states_fill_what_a_budget_leaves() {
         let config = Family::find(family).unwrap().config();
         let plan = |memory_budget| {
             let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
-            wgvae::plan(&config, &options.request(size, LatentSpace::Model).of_clip(), &limits, Storage::F16).unwrap()
+            wgvae::plan(
+                &config,
+                &options.request(size, LatentSpace::Model, Output::Rgba8).of_clip(),
+                &limits,
+                Storage::F16,
+            )
+            .unwrap()
         };
         let whole = plan(None);
         assert_eq!(whole.host_bytes(), Bytes(0), "{family}: without a budget");
@@ -209,7 +211,12 @@ fn a_refused_budget_names_one_that_will_do() {
         for parking in [Parking::On, Parking::Off] {
             let decode = |budget| {
                 let options = DecodeOptions { memory_budget: Some(budget), parking, ..DecodeOptions::default() };
-                wgvae::plan(&config, &options.request(latents, LatentSpace::Model).of_clip(), &limits, Storage::F16)
+                wgvae::plan(
+                    &config,
+                    &options.request(latents, LatentSpace::Model, Output::Rgba8).of_clip(),
+                    &limits,
+                    Storage::F16,
+                )
             };
             let encode = |budget| {
                 let options = EncodeOptions { memory_budget: Some(budget), parking, ..EncodeOptions::default() };

@@ -1,6 +1,6 @@
 //! Conversion of weights from bytes to f32, and the search for bad values.
 
-use wgvae::DType::{BF16, F16, F32};
+use wgvae::files::DType::{BF16, F16, F32};
 use wgvae::internals::convert::{first_non_finite, to_bytes, to_f32};
 
 #[test]

@@ -1,11 +1,13 @@
 //! Every network, in both directions: plans interpreted in every storage, whole and in chunks,
 //! against the f64 result of its own class.
 
+use wgvae::device::{DeviceKind, DeviceLimits};
+use wgvae::images::Output;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::{decoder, encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{Bytes, DeviceKind, DeviceLimits, HostTensor, LatentSpace, Output, Size, Storage};
+use wgvae::{Bytes, HostTensor, LatentSpace, Size, Storage};
 
 use crate::formula;
 use crate::golden::Golden;

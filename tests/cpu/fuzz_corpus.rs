@@ -5,9 +5,10 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use wgvae::HostTensor;
+use wgvae::config::AutoencoderConfig;
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::internals::{npy, odd_network};
-use wgvae::{AutoencoderConfig, HostTensor};
 
 use crate::formula;
 use crate::fuzz_targets::{TARGETS, run};

@@ -1,11 +1,12 @@
 //! Graphs of all networks, computed in f64 by their definition and compared with diffusers. This
 //! tests builders and takes of weights without plans.
 
+use wgvae::config::AutoencoderConfig;
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::{decoder, encoder, frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
-use wgvae::{AutoencoderConfig, HostTensor, LatentSpace, Size};
+use wgvae::{HostTensor, LatentSpace, Size};
 
 use crate::clip::{frames_of, parts, size_of_frame};
 use crate::formula;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use naga::{AddressSpace, Module, Scalar, ScalarKind, StorageAccess, TypeInner};
-use wgvae::DeviceLimits;
+use wgvae::device::DeviceLimits;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::{Access, INTERFACES, Interface, Variant, WORKGROUP};
 

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use pollster::block_on;
+use wgvae::config::AutoencoderConfig;
+use wgvae::device::{DeviceKind, DeviceLimits};
+use wgvae::files::FileSource;
+use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{
-    AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, FileSource, HostTensor, LatentSpace, Output, Size, Storage,
-};
+use wgvae::{Bytes, HostTensor, LatentSpace, Size, Storage};
 
 use crate::formula;
 use crate::interpreter::{interpret, interpret_and_measure};

@@ -1,11 +1,10 @@
 //! Latents in files: the choice of the tensor, and detection of the VAE's own scale.
 
 use pollster::block_on;
+use wgvae::files::{MemorySource, StoredLatents, read_images, read_latents, write_latents};
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::{read_header, write_safetensors};
-use wgvae::{
-    HostTensor, LatentSpace, Latents, MemorySource, Result, StoredLatents, read_images, read_latents, write_latents,
-};
+use wgvae::{HostTensor, LatentSpace, Latents, Result};
 
 fn values() -> HostTensor {
     HostTensor { shape: vec![1, 1, 2, 2], data: vec![0.5, -1.0, 2.0, 3.25] }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use wgvae::config::FAMILIES;
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::{Graph, WeightSlice};
 use wgvae::model::networks::{part_of_decoder, part_of_encoder};
 use wgvae::plan::manifest::weights_of;
 use wgvae::plan::{Plan, PlanOptions, WeightKey};
-use wgvae::{DeviceLimits, FAMILIES, LatentSpace, Output, Size, Storage};
+use wgvae::{LatentSpace, Size, Storage};
 
 /// Loading reads what the list has, and a plan takes it from there. So the two must be equal, and
 /// the size of the picture must not matter.

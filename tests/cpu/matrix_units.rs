@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits};
+use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::kernels::choice::{MATRICES, MatmulTile, Products, Transforms};
 use wgvae::kernels::matmul_matrix::MatrixParams;
 use wgvae::kernels::winograd::{InParams, OutParams};
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Action, Plan, PlanOptions, Step};
-use wgvae::{
-    AutoencoderConfig, Bytes, DeviceKind, DeviceLimits, Family, LatentSpace, MatrixUnits, Output, Size, Storage,
-};
+use wgvae::{Bytes, LatentSpace, Size, Storage};
 
 use crate::formula;
 use crate::golden::Golden;

@@ -85,7 +85,7 @@ fn im2col_takes_what_its_analysis_says() {
 /// Returns a report with rows of an image and of a clip that succeeded, and of an image and of a
 /// clip that failed.
 fn example() -> Value {
-    let limits = serde_json::to_value(wgvae::DeviceLimits::webgpu_default()).unwrap();
+    let limits = serde_json::to_value(wgvae::device::DeviceLimits::webgpu_default()).unwrap();
     let row = json!({
         "adapter": 0, "model": "sd15", "weights": "random", "operation": "decode", "width": 512, "height": 256, "storage": "f16",
         "budget": null,

@@ -1,8 +1,10 @@
 //! Promised memory of published models, predicted in f16 with WebGPU's default limits.
 
-use wgvae::{
-    Bytes, DecodeOptions, DeviceLimits, EncodeOptions, Family, LatentSpace, Parking, Plan, Plans, Size, Storage,
-};
+use wgvae::config::Family;
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
+use wgvae::report::Plan;
+use wgvae::{Bytes, DecodeOptions, EncodeOptions, LatentSpace, Parking, Plans, Size, Storage};
 
 const MIB: u64 = 1 << 20;
 
@@ -16,7 +18,7 @@ fn decode(family: &str, budget: Option<Bytes>) -> Plan {
     let options = DecodeOptions { memory_budget: budget, parking: Parking::On, ..DecodeOptions::default() };
     wgvae::plan(
         &config,
-        &options.request(Size { width: side, height: side }, LatentSpace::Model),
+        &options.request(Size { width: side, height: side }, LatentSpace::Model, Output::Rgba8),
         &limits(),
         Storage::F16,
     )
@@ -70,7 +72,13 @@ fn clips_of_seedvr2() {
     let size = Size { width: 160, height: 90 };
     let plan = |memory_budget| {
         let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
-        wgvae::plan(&config, &options.request(size, LatentSpace::Model).of_clip(), &limits(), Storage::F16).unwrap()
+        wgvae::plan(
+            &config,
+            &options.request(size, LatentSpace::Model, Output::Rgba8).of_clip(),
+            &limits(),
+            Storage::F16,
+        )
+        .unwrap()
     };
     let whole = plan(None);
     for (gibibytes, work) in [(2, 1.5), (1, f64::INFINITY)] {

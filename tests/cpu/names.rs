@@ -2,7 +2,7 @@
 //! the tables.
 
 use proptest::prelude::*;
-use wgvae::Layout;
+use wgvae::files::Layout;
 use wgvae::internals::names::{family_hint, half_prefix, translate};
 
 use crate::hollow::{Shapes, key_list};

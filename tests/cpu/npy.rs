@@ -2,8 +2,9 @@
 
 use pollster::block_on;
 use proptest::prelude::*;
+use wgvae::HostTensor;
+use wgvae::files::MemorySource;
 use wgvae::internals::npy::{read_npy, write_npy};
-use wgvae::{HostTensor, MemorySource};
 
 /// Returns a file of version 1 with this header and data.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {

@@ -1,11 +1,13 @@
 //! Packing of weights, by written-out examples.
 
 use half::f16;
+use wgvae::Storage;
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
 use wgvae::kernels::weights::{WeightLayout, pack};
 use wgvae::model::graph::{Conv2d, Ending, Graph, Shape, Transform, WeightSlice, Window};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{DeviceLimits, Output, Storage};
 
 use crate::formula;
 use crate::graph::evaluate;

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::kernels::choice::MATRICES;
 use wgvae::kernels::matmul_matrix::MatrixParams;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Action, Plan, PlanOptions, Resource, Weights};
-use wgvae::{
-    AutoencoderConfig, Bytes, DecodeOptions, DeviceKind, DeviceLimits, Error, Family, LatentSpace, MatrixUnits, Output,
-    Plans, Size, Storage, Vendor,
-};
+use wgvae::{Bytes, Error, LatentSpace, Plans, Request, Size, Storage};
 
 use crate::formula;
 use crate::interpreter::interpret_and_measure;
@@ -185,7 +185,7 @@ fn sd15_at_1024_takes_at_most_1200_mib() {
     let size = Size { width: 128, height: 128 };
     for (shader_f16, storage) in [(true, Storage::F16), (false, Storage::PackedF16)] {
         let limits = DeviceLimits { shader_f16, ..DeviceLimits::webgpu_default() };
-        let plan = wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, storage)
+        let plan = wgvae::plan(&config, &Request::decode(size, LatentSpace::Model), &limits, storage)
             .map(Plans::into_first)
             .unwrap();
         println!("{storage:?}: {} in {} slots", plan.memory.peak(), plan.slots.len());
@@ -202,7 +202,7 @@ fn large_images_of_networks_with_norms_are_in_large_chunks() {
     let config = Family::find("sd15").unwrap().config();
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
     let size = Size { width: 512, height: 512 };
-    let plan = wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, Storage::F16)
+    let plan = wgvae::plan(&config, &Request::decode(size, LatentSpace::Model), &limits, Storage::F16)
         .map(Plans::into_first)
         .unwrap();
     assert!(plan.buffers.len() < 20_000, "{} buffers", plan.buffers.len());
@@ -221,10 +221,9 @@ fn narrow_networks_plan_at_large_sizes() {
             let side = 4096 / config.spatial_factor();
             let side = side.min(1448);
             let size = Size { width: side, height: side };
-            let plan =
-                wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, storage)
-                    .map(Plans::into_first)
-                    .unwrap();
+            let plan = wgvae::plan(&config, &Request::decode(size, LatentSpace::Model), &limits, storage)
+                .map(Plans::into_first)
+                .unwrap();
             assert!(plan.memory.params <= limits.max_buffer_size);
         }
     }
@@ -238,8 +237,7 @@ fn large_sizes_plan_or_are_refused() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
     let plan = |width, height| {
         let size = Size { width, height };
-        wgvae::plan(&config, &DecodeOptions::default().request(size, LatentSpace::Model), &limits, Storage::F16)
-            .map(Plans::into_first)
+        wgvae::plan(&config, &Request::decode(size, LatentSpace::Model), &limits, Storage::F16).map(Plans::into_first)
     };
     for (width, height) in [(512, 512), (1024, 1024), (64, 2048), (2048, 64)] {
         let plan = plan(width, height).unwrap();

@@ -1,10 +1,13 @@
 //! Plans as text, compared with the files in `tests/snapshots`. `UPDATE_SNAPSHOTS=1` writes them
 //! anew.
 
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{AutoencoderConfig, DeviceLimits, Family, LatentSpace, Output, Size, Storage};
+use wgvae::{LatentSpace, Size, Storage};
 
 use crate::snapshot;
 

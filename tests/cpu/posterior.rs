@@ -1,8 +1,10 @@
 //! Conversion of an encoder's output to latents: the distribution, samples, and the diffusion
 //! model's scale.
 
+use wgvae::HostTensor;
+use wgvae::config::Packing;
+use wgvae::images::Posterior;
 use wgvae::internals::scale_latents;
-use wgvae::{HostTensor, Packing, Posterior};
 
 use crate::fixture::Fixture;
 

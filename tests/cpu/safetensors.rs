@@ -2,8 +2,9 @@
 
 use pollster::block_on;
 use proptest::prelude::*;
+use wgvae::HostTensor;
+use wgvae::files::{ByteSource, DType, MemorySource, ReadFuture};
 use wgvae::internals::safetensors::{ElementType, MAX_HEADER_BYTES, read_header, read_tensor, write_safetensors};
-use wgvae::{ByteSource, DType, HostTensor, MemorySource, ReadFuture};
 
 /// Returns a file with this header and `data_bytes` zeros after it.
 fn file(header: &str, data_bytes: usize) -> Vec<u8> {
@@ -178,7 +179,7 @@ fn fixtures_parse() {
     for entry in std::fs::read_dir(folder).expect("the folder of fixtures") {
         let path = entry.expect("a file").path();
         if path.extension().is_some_and(|ending| ending == "safetensors") {
-            let source = wgvae::FileSource::open(&path).expect("a fixture");
+            let source = wgvae::files::FileSource::open(&path).expect("a fixture");
             let header = block_on(read_header(&source)).expect("a valid fixture");
             assert!(!header.tensors.is_empty(), "{}", path.display());
             files += 1;

@@ -2,8 +2,10 @@
 //! arithmetic.
 
 use proptest::prelude::*;
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::tiling::{Blend, BlendRule};
 use wgvae::tiling::{Blender, Grid, Planes};
-use wgvae::{AutoencoderConfig, Blend, BlendRule, Error, Family, Size, Tiling};
+use wgvae::{Error, Size, Tiling};
 
 const RULES: [BlendRule; 2] = [BlendRule::Linear, BlendRule::Cosine];
 

@@ -2,9 +2,10 @@
 //! take exactly the predicted memory.
 
 use pollster::block_on;
+use wgvae::images::PixelFormat;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Parking, Pixels,
-    Plans, Precision, Vae,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Parking, Plans,
+    Precision, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
@@ -38,12 +39,12 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn new(case: &str, size: [usize; 2], precision: Precision, output: Output) -> Self {
-        Self::on(&GpuOptions::default(), case, size, precision, output)
+    fn new(case: &str, size: [usize; 2], precision: Precision) -> Self {
+        Self::on(&GpuOptions::default(), case, size, precision)
     }
 
     /// Loads the model on two devices that are opened with these options.
-    fn on(gpu: &GpuOptions, case: &str, [height, width]: [usize; 2], precision: Precision, output: Output) -> Self {
+    fn on(gpu: &GpuOptions, case: &str, [height, width]: [usize; 2], precision: Precision) -> Self {
         let checkpoint = checkpoint(&fixture(case).config);
         let load = |weights_on_host| {
             let gpu = block_on(Gpu::request(gpu)).unwrap();
@@ -53,12 +54,12 @@ impl Sweep {
         };
         let channels = checkpoint.config().latent_channels as usize;
         let latents = Latents::new(formula::latents(&[channels, height, width])).unwrap();
-        Self { vaes: [load(false), load(true)], latents, options: DecodeOptions { output, ..DecodeOptions::default() } }
+        Self { vaes: [load(false), load(true)], latents, options: DecodeOptions::default() }
     }
 
-    fn decode(&mut self, on_host: bool, options: &DecodeOptions) -> Pixels {
+    fn decode(&mut self, on_host: bool, options: &DecodeOptions) -> Vec<f32> {
         let (_, vae) = &mut self.vaes[usize::from(on_host)];
-        block_on(vae.decode(&self.latents, 0, options, &mut Control::default())).unwrap().pixels
+        block_on(vae.decode_raw(&self.latents, options, &mut Control::default())).unwrap().pixels
     }
 
     /// Decodes with budgets from the smallest to the whole plan's peak: the `parts` (twentieths of
@@ -72,13 +73,13 @@ impl Sweep {
             let (_, vae) = &self.vaes[usize::from(on_host)];
             let whole = vae
                 .planner()
-                .plan(&self.options.request(self.latents.size(), LatentSpace::Model))
+                .plan(&self.options.request(self.latents.size(), LatentSpace::Model, PixelFormat::Raw))
                 .map(Plans::into_first)
                 .unwrap();
             let with = |budget| DecodeOptions { memory_budget: Some(budget), parking, ..self.options };
             let Err(Error::Budget { smallest, .. }) = vae
                 .planner()
-                .plan(&with(Bytes(1)).request(self.latents.size(), LatentSpace::Model))
+                .plan(&with(Bytes(1)).request(self.latents.size(), LatentSpace::Model, PixelFormat::Raw))
                 .map(Plans::into_first)
             else {
                 panic!("a budget of one byte")
@@ -87,7 +88,7 @@ impl Sweep {
             let options = with(budget);
             let plan = vae
                 .planner()
-                .plan(&options.request(self.latents.size(), LatentSpace::Model))
+                .plan(&options.request(self.latents.size(), LatentSpace::Model, PixelFormat::Raw))
                 .map(Plans::into_first)
                 .unwrap();
             let found = self.decode(on_host, &options);
@@ -105,19 +106,10 @@ impl Sweep {
     }
 }
 
-/// Asserts that floats or levels are equal to the bit.
-pub(crate) fn assert_same_bits(found: &Pixels, wanted: &Pixels) {
-    let different = match (found, wanted) {
-        (Pixels::Raw(found), Pixels::Raw(wanted)) => {
-            assert_eq!(found.len(), wanted.len());
-            found.iter().zip(wanted).filter(|(found, wanted)| found.to_bits() != wanted.to_bits()).count()
-        }
-        (Pixels::Rgba8(found), Pixels::Rgba8(wanted)) => {
-            assert_eq!(found.len(), wanted.len());
-            found.iter().zip(wanted).filter(|(found, wanted)| found != wanted).count()
-        }
-        (Pixels::Raw(_), Pixels::Rgba8(_)) | (Pixels::Rgba8(_), Pixels::Raw(_)) => panic!("floats and levels"),
-    };
+/// Asserts that floats are equal to the bit.
+pub(crate) fn assert_same_bits(found: &[f32], wanted: &[f32]) {
+    assert_eq!(found.len(), wanted.len());
+    let different = found.iter().zip(wanted).filter(|(found, wanted)| found.to_bits() != wanted.to_bits()).count();
     assert_eq!(different, 0, "values that differ from the whole plan's");
 }
 
@@ -126,41 +118,41 @@ pub(crate) fn assert_same_bits(found: &Pixels, wanted: &Pixels) {
 #[test]
 fn sd15() {
     let parts = parts_of_twenty();
-    let [.., fetched] = Sweep::new("sd15_128", [5, 4], Precision::F32, Output::Raw).run(&parts);
+    let [.., fetched] = Sweep::new("sd15_128", [5, 4], Precision::F32).run(&parts);
     assert!(fetched + 1 >= on_host(&parts), "{fetched}");
 }
 
 #[test]
 fn sd15_in_half_precision() {
     let parts = parts_of_twenty();
-    let [_, moved, fetched] = Sweep::new("sd15_128", [12, 8], Precision::F16, Output::Raw).run(&parts);
+    let [_, moved, fetched] = Sweep::new("sd15_128", [12, 8], Precision::F16).run(&parts);
     assert!(moved > 0 && fetched + 1 >= on_host(&parts), "{moved}, {fetched}");
 }
 
 #[test]
 fn sd3() {
     let parts = parts_of_twenty();
-    let [.., fetched] = Sweep::new("sd3_odd", [4, 5], Precision::F32, Output::Raw).run(&parts);
+    let [.., fetched] = Sweep::new("sd3_odd", [4, 5], Precision::F32).run(&parts);
     assert!(fetched + 1 >= on_host(&parts), "{fetched}");
 }
 
 #[test]
 fn cogview4() {
     let parts = parts_of_twenty();
-    let [.., fetched] = Sweep::new("cogview4_64", [3, 4], Precision::F16, Output::Raw).run(&parts);
+    let [.., fetched] = Sweep::new("cogview4_64", [3, 4], Precision::F16).run(&parts);
     assert!(fetched + 1 >= on_host(&parts), "{fetched}");
 }
 
 #[test]
 fn a_large_picture_of_a_toy() {
     let every: Vec<u64> = (0..=20).collect();
-    let [recomputed, moved, fetched] = Sweep::new("toy_odd", [64, 48], Precision::F32, Output::Raw).run(&every);
+    let [recomputed, moved, fetched] = Sweep::new("toy_odd", [64, 48], Precision::F32).run(&every);
     assert!(recomputed >= 5 && moved >= 5 && fetched >= 5, "{recomputed} compute again, {moved} park, {fetched} fetch");
 }
 
 #[test]
 fn a_large_picture_of_a_toy_in_half_precision() {
-    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::F16, Output::Raw).run(&parts_of_twenty());
+    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::F16).run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
 
@@ -171,7 +163,7 @@ fn a_large_picture_of_a_toy_in_fast() {
         println!("SKIPPED: this device has no shader-f16");
         return;
     }
-    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::Fast, Output::Raw).run(&parts_of_twenty());
+    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::Fast).run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
 
@@ -181,7 +173,7 @@ fn a_large_picture_of_a_toy_on_matrix_units() {
         return;
     }
     let options = GpuOptions { matrix_units: true, ..GpuOptions::default() };
-    let mut sweep = Sweep::on(&options, "toy_odd", [64, 48], Precision::Fast, Output::Raw);
+    let mut sweep = Sweep::on(&options, "toy_odd", [64, 48], Precision::Fast);
     let [recomputed, ..] = sweep.run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
@@ -190,17 +182,20 @@ fn a_large_picture_of_a_toy_on_matrix_units() {
 #[test]
 #[ignore = "minutes on a CPU driver: cargo xtask test --full"]
 fn sd15_computes_again_what_does_not_fit() {
-    let mut sweep = Sweep::new("sd15_128", [40, 40], Precision::F16, Output::Raw);
+    let mut sweep = Sweep::new("sd15_128", [40, 40], Precision::F16);
     let wanted = sweep.decode(true, &sweep.options.clone());
     let options = DecodeOptions { memory_budget: Some(Bytes(80 << 20)), parking: Parking::Off, ..sweep.options };
     let (gpu, vae) = &sweep.vaes[1];
     let (gpu, plan) = (
         gpu.clone(),
-        vae.planner().plan(&options.request(sweep.latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap(),
+        vae.planner()
+            .plan(&options.request(sweep.latents.size(), LatentSpace::Model, PixelFormat::Raw))
+            .map(Plans::into_first)
+            .unwrap(),
     );
     let whole = vae
         .planner()
-        .plan(&sweep.options.request(sweep.latents.size(), LatentSpace::Model))
+        .plan(&sweep.options.request(sweep.latents.size(), LatentSpace::Model, PixelFormat::Raw))
         .map(Plans::into_first)
         .unwrap();
     assert!(plan.macs() > whole.macs() && plan.parked.is_empty(), "{} of {}", plan.macs(), whole.macs());
@@ -223,7 +218,9 @@ fn not_a_byte_more_than_predicted() {
         };
         let vae = open(None);
         let peak = |options: &DecodeOptions| {
-            vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).map(|plans| plans.peak())
+            vae.planner()
+                .plan(&options.request(latents.size(), LatentSpace::Model, PixelFormat::Raw))
+                .map(|plans| plans.peak())
         };
         let whole = peak(&DecodeOptions::default()).unwrap();
         let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), parking, ..DecodeOptions::default() };
@@ -237,7 +234,7 @@ fn not_a_byte_more_than_predicted() {
         drop(vae);
         let decode = |limit: u64| {
             let mut vae = open(Some(Bytes(limit)));
-            block_on(vae.decode(&latents, 0, &options, &mut Control::default())).map(|decoded| decoded.fallback)
+            block_on(vae.decode_with(&latents, &options, &mut Control::default())).map(|decoded| decoded.fallback)
         };
         assert_eq!(decode(peak.0).unwrap(), None, "{parking:?}: {peak} are enough");
         match decode(peak.0 - 1) {

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pollster::block_on;
+use wgvae::device::DeviceError;
+use wgvae::images::{PixelFormat, Pixels};
 use wgvae::plan::Home;
 use wgvae::{
-    Bytes, Control, DecodeOptions, DeviceError, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    LatentSpace, Latents, LoadOptions, Output, Pixels, Plans, Precision, Progress, Result, Size, Vae,
+    Bytes, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images, LatentSpace,
+    Latents, LoadOptions, Plans, Precision, Progress, Result, Size, Vae,
 };
 
 use crate::clip::{frames_of, latents_of, parts, size_of_frame};
@@ -29,8 +31,8 @@ fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host
 
 /// Decodes all frames of a clip.
 fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
-    let options = DecodeOptions { output: Output::Raw, memory_budget: budget, ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
+    let options = DecodeOptions { memory_budget: budget, ..DecodeOptions::default() };
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let mut frames = Vec::new();
     for index in 0..latents.count() {
         let mut sink = |pixels| {
@@ -38,7 +40,7 @@ fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>,
             frames.extend(values);
             Ok(())
         };
-        block_on(clip.decode(latents, index, &mut Control::default(), &mut sink)).unwrap();
+        block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).unwrap();
     }
     (frames, clip.plans().clone())
 }
@@ -96,8 +98,10 @@ fn clip(name: &str) {
         drop(vae);
 
         let (gpu, mut vae) = load(&golden, precision, true);
-        let options = |memory_budget| DecodeOptions { output: Output::Raw, memory_budget, ..DecodeOptions::default() };
-        let plan = |budget| vae.planner().plan(&options(budget).request(latents.size(), LatentSpace::Model).of_clip());
+        let options = |memory_budget| DecodeOptions { memory_budget, ..DecodeOptions::default() };
+        let plan = |budget| {
+            vae.planner().plan(&options(budget).request(latents.size(), LatentSpace::Model, PixelFormat::Raw).of_clip())
+        };
         let budget = smallest_budget(plan);
         let (within, plans) = decode(&mut vae, &latents, Some(budget));
         assert!(plans.peak() <= budget, "{name}: {} within {budget}", plans.peak());
@@ -159,7 +163,9 @@ fn two_hundred_parts_take_what_two_take() {
     let latents = Latents::new(first).unwrap();
     let before = gpu.ledger().current();
     let options = DecodeOptions::default();
-    let mut clip = block_on(vae.decode_clip(Size { width: 1, height: 1 }, LatentSpace::Model, &options)).unwrap();
+    let mut clip =
+        block_on(vae.decode_clip(Size { width: 1, height: 1 }, LatentSpace::Model, PixelFormat::Raw, &options))
+            .unwrap();
     let mut frames = 0;
     let mut held = Vec::new();
     for _ in 0..200 {
@@ -167,7 +173,7 @@ fn two_hundred_parts_take_what_two_take() {
             frames += 1;
             Ok(())
         };
-        block_on(clip.decode(&latents, 0, &mut Control::default(), &mut sink)).unwrap();
+        block_on(clip.decode(latents.at(0), &mut Control::default(), &mut sink)).unwrap();
         if held.is_empty() {
             assert_eq!(gpu.ledger().peak(), clip.plans().first().memory.peak(), "the first part's own peak");
         }
@@ -190,10 +196,11 @@ fn an_allocation_of_a_first_part_may_fail() {
     let (gpu, mut vae) = load(&golden, (Precision::F32, false), true);
     let latents = Latents::new(formula::latents(&[2, golden.config.latent_channels as usize, 8, 8])).unwrap();
     let (wanted, _) = decode(&mut vae, &latents, None);
-    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
+    let options = DecodeOptions::default();
     let mut fallbacks = 0;
     for skipped in (0..).step_by(5) {
-        let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
+        let mut clip =
+            block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
         let mut frames = Vec::new();
         let mut sink = |pixels| {
             let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
@@ -201,13 +208,13 @@ fn an_allocation_of_a_first_part_may_fail() {
             Ok(())
         };
         gpu.ledger().fail_after(Some(skipped));
-        let first = block_on(clip.decode(&latents, 0, &mut Control::default(), &mut sink));
+        let first = block_on(clip.decode(latents.at(0), &mut Control::default(), &mut sink));
         let is_over = gpu.ledger().fail_after(None);
         match first {
             Ok((_, fallback)) => {
                 assert_eq!(fallback.is_none(), is_over, "allocation {skipped}");
                 fallbacks += usize::from(fallback.is_some());
-                block_on(clip.decode(&latents, 1, &mut Control::default(), &mut sink)).unwrap();
+                block_on(clip.decode(latents.at(1), &mut Control::default(), &mut sink)).unwrap();
                 assert_same_bits(&frames, &wanted, &format!("allocation {skipped}"));
             }
             Err(error) => assert!(matches!(error, Error::Device(DeviceError::OutOfMemory { .. })), "{error}"),
@@ -221,10 +228,10 @@ fn an_allocation_of_a_first_part_may_fail() {
 
 /// Decodes a clip with `control` in its second part, where a test injects a fault.
 fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> Result<()> {
-    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options))?;
-    block_on(clip.decode(latents, 0, &mut Control::default(), &mut |_| Ok(())))?;
-    block_on(clip.decode(latents, 1, control, &mut |_| Ok(()))).map(|_| ())
+    let options = DecodeOptions::default();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options))?;
+    block_on(clip.decode(latents.at(0), &mut Control::default(), &mut |_| Ok(())))?;
+    block_on(clip.decode(latents.at(1), control, &mut |_| Ok(()))).map(|_| ())
 }
 
 /// Tests that each allocation of a clip may fail: the result is an error or a smaller plan, nothing
@@ -309,27 +316,30 @@ fn an_error_ends_a_clip_and_the_next_is_right() {
     let (wanted, _) = decode(&mut vae, &latents, None);
     {
         let mut clip =
-            block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &DecodeOptions::default())).unwrap();
+            block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &DecodeOptions::default()))
+                .unwrap();
         let mut ignore = |_| Ok(());
-        block_on(clip.decode(&latents, 0, &mut Control::default(), &mut ignore)).unwrap();
+        block_on(clip.decode(latents.at(0), &mut Control::default(), &mut ignore)).unwrap();
         let mut cancelled = Control { cancel: Some(Arc::new(AtomicBool::new(true))), ..Control::default() };
-        let error = block_on(clip.decode(&latents, 1, &mut cancelled, &mut ignore)).unwrap_err();
+        let error = block_on(clip.decode(latents.at(1), &mut cancelled, &mut ignore)).unwrap_err();
         assert!(matches!(error, Error::Cancelled), "{error}");
-        let error = block_on(clip.decode(&latents, 1, &mut Control::default(), &mut ignore)).unwrap_err();
+        let error = block_on(clip.decode(latents.at(1), &mut Control::default(), &mut ignore)).unwrap_err();
         assert!(error.to_string().contains("begin another"), "{error}");
     }
     let (again, _) = decode(&mut vae, &latents, None);
     assert_same_bits(&again, &wanted, "after a clip that was cancelled");
     let small = Size { width: 2, height: 2 };
-    let error = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap_err();
+    let error = block_on(vae.decode(&latents)).unwrap_err();
     assert!(error.to_string().contains("clips"), "{error}");
-    let mut clip = block_on(vae.decode_clip(small, LatentSpace::Model, &DecodeOptions::default())).unwrap();
-    let error = block_on(clip.decode(&latents, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
+    let mut clip =
+        block_on(vae.decode_clip(small, LatentSpace::Model, PixelFormat::Raw, &DecodeOptions::default())).unwrap();
+    let error = block_on(clip.decode(latents.at(0), &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
     assert!(matches!(error, Error::Input { .. }), "{error}");
     drop(clip);
     let size = latents.size();
     let own = latents.in_space(LatentSpace::Vae);
-    let mut clip = block_on(vae.decode_clip(size, LatentSpace::Model, &DecodeOptions::default())).unwrap();
-    let error = block_on(clip.decode(&own, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
+    let mut clip =
+        block_on(vae.decode_clip(size, LatentSpace::Model, PixelFormat::Raw, &DecodeOptions::default())).unwrap();
+    let error = block_on(clip.decode(&own, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
     assert!(error.to_string().contains("the VAE's own"), "{error}");
 }

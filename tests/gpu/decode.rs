@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use pollster::block_on;
+use wgvae::device::{DeviceKind, Vendor};
+use wgvae::files::{FileSource, MemorySource};
+use wgvae::images::PixelFormat;
 use wgvae::internals::safetensors::{read_header, read_tensor, write_safetensors};
+use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Blend, BlendRule, Checkpoint, Control, DecodeOptions, Decoded, DeviceKind, FileSource, Gpu, GpuOptions, HostTensor,
-    LatentSpace, Latents, LoadOptions, MemorySource, Output, Pixels, Precision, Tiling, Vae, Vendor,
+    Checkpoint, Control, DecodeOptions, Decoded, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions,
+    Precision, Tiling, Vae,
 };
 
 use crate::formula;
@@ -39,23 +43,22 @@ pub(crate) fn checkpoint(config: &str) -> Checkpoint {
 
 /// Makes a checkpoint of the formula's weights, each changed by `change`.
 pub(crate) fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
-    let mut weights = formula::decoder(&wgvae::AutoencoderConfig::from_json(config).unwrap());
+    let mut weights = formula::decoder(&wgvae::config::AutoencoderConfig::from_json(config).unwrap());
     weights.iter_mut().for_each(|(name, tensor)| change(name, tensor));
     let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     let file = write_safetensors(&tensors).unwrap();
     block_on(Checkpoint::from_source(Box::new(MemorySource::new("formula", file)), Some(config))).unwrap()
 }
 
-pub(crate) fn decode(gpu: &Gpu, fixture: &Fixture, precision: Precision, output: Output) -> Decoded {
+pub(crate) fn decode(gpu: &Gpu, fixture: &Fixture, precision: Precision) -> Decoded<Vec<f32>> {
     let options = LoadOptions { precision, ..LoadOptions::default() };
     let mut vae = block_on(Vae::load(gpu, &checkpoint(&fixture.config), options)).unwrap();
     let latents = Latents::new(fixture.latents.clone()).unwrap();
-    let options = DecodeOptions { output, ..DecodeOptions::default() };
-    block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap()
+    block_on(vae.decode_raw(&latents, &DecodeOptions::default(), &mut Control::default())).unwrap()
 }
 
-pub(crate) fn relative_error(found: &Decoded, wanted: &HostTensor) -> f32 {
-    let Pixels::Raw(found) = &found.pixels else { panic!("asked for raw floats") };
+pub(crate) fn relative_error(found: &Decoded<Vec<f32>>, wanted: &HostTensor) -> f32 {
+    let found = &found.pixels;
     assert_eq!(found.len(), wanted.data.len());
     let largest = wanted.data.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
     let difference = found.iter().zip(&wanted.data).map(|(a, b)| (a - b).abs());
@@ -80,7 +83,7 @@ fn f32_decodes_match_diffusers() {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     for case in CASES {
         let fixture = fixture(case);
-        let decoded = decode(&gpu, &fixture, Precision::F32, Output::Raw);
+        let decoded = decode(&gpu, &fixture, Precision::F32);
         let error = relative_error(&decoded, &fixture.image);
         println!("{case} {}: {error:.2e} in {:.2} s", decoded.size, decoded.run.seconds);
         assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
@@ -92,7 +95,7 @@ fn f16_decodes_are_as_good_as_torch() {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     for case in CASES {
         let fixture = fixture(case);
-        let decoded = decode(&gpu, &fixture, Precision::F16, Output::Raw);
+        let decoded = decode(&gpu, &fixture, Precision::F16);
         let error = relative_error(&decoded, &fixture.image);
         println!("{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
         assert!(error <= 2.0 * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
@@ -104,8 +107,9 @@ fn pictures_are_within_one_level() {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     for case in ["toy_odd", "toy_wide", "sd3_odd"] {
         let fixture = fixture(case);
-        let decoded = decode(&gpu, &fixture, Precision::F32, Output::Rgba8);
-        let Pixels::Rgba8(found) = &decoded.pixels else { panic!("asked for a picture") };
+        let load = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
+        let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), load)).unwrap();
+        let found = block_on(vae.decode(&Latents::new(fixture.latents.clone()).unwrap())).unwrap().pixels;
         let plane = fixture.image.data.len() / 3;
         for pixel in 0..plane {
             assert_eq!(found[pixel * 4 + 3], 255);
@@ -128,9 +132,9 @@ fn the_kernels_for_gpus_are_right_on_any_adapter() {
     let gpu = gpu_with_kernels_of(DeviceKind::Gpu, Vendor::Other);
     for case in ["toy_two_levels", "toy_odd", "toy_no_attention", "toy_wide", "flux1_64x96"] {
         let fixture = fixture(case);
-        let error = relative_error(&decode(&gpu, &fixture, Precision::F32, Output::Raw), &fixture.image);
+        let error = relative_error(&decode(&gpu, &fixture, Precision::F32), &fixture.image);
         assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
-        let error = relative_error(&decode(&gpu, &fixture, Precision::F16, Output::Raw), &fixture.image);
+        let error = relative_error(&decode(&gpu, &fixture, Precision::F16), &fixture.image);
         assert!(error <= 2.0 * fixture.f16_error, "{case}: {error:.2e}, torch {:.2e}", fixture.f16_error);
     }
 }
@@ -143,8 +147,8 @@ fn gpu_with_kernels_of(kind: DeviceKind, vendor: Vendor) -> Gpu {
 #[test]
 fn all_kernels_give_the_same_bits() {
     let bits = |gpu: &Gpu, fixture: &Fixture, precision: Precision| -> Vec<u32> {
-        let decoded = decode(gpu, fixture, precision, Output::Raw);
-        let Pixels::Raw(values) = decoded.pixels else { panic!("asked for raw floats") };
+        let decoded = decode(gpu, fixture, precision);
+        let values = decoded.pixels;
         values.into_iter().map(f32::to_bits).collect()
     };
     let cpu = gpu_with_kernels_of(DeviceKind::Cpu, Vendor::Other);
@@ -177,7 +181,7 @@ fn default_limits_change_nothing() {
     assert_eq!(gpu.limits().max_storage_buffer_binding_size.0, 128 << 20);
     for case in ["toy_wide", "flux1_64x96", "cogview4_64"] {
         let fixture = fixture(case);
-        let decoded = decode(&gpu, &fixture, Precision::F32, Output::Raw);
+        let decoded = decode(&gpu, &fixture, Precision::F32);
         let error = relative_error(&decoded, &fixture.image);
         assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
     }
@@ -196,7 +200,7 @@ fn the_demo_matches_diffusers() {
     let wanted = tensor("tests/fixtures/demo.safetensors", "image");
     let latents = Latents::new(tensor("assets/demo/latents.safetensors", "latents")).unwrap();
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
-    let checkpoint = block_on(Checkpoint::open(folder.join("assets/demo/model"), wgvae::Variant::Default)).unwrap();
+    let checkpoint = block_on(Checkpoint::open(folder.join("assets/demo/model"))).unwrap();
     // The reference is rounded to half precision: 2^-11 of the largest value. torch with every
     // output rounded to f16 is off by 4e-3.
     for (precision, most) in [(Precision::F32, 6e-4), (Precision::F16, 8e-3), (Precision::Fast, 1.6e-2)] {
@@ -205,8 +209,8 @@ fn the_demo_matches_diffusers() {
         }
         let options = LoadOptions { precision, ..LoadOptions::default() };
         let mut vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
-        let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-        let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let options = DecodeOptions::default();
+        let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
         let error = relative_error(&decoded, &wanted);
         println!("demo {precision:?}: {error:.2e}");
         assert!(error <= most, "demo {precision:?}: relative max error {error:.2e}, at most {most:.0e}");
@@ -244,8 +248,8 @@ fn decodes_a_stream_beyond_half_precision(precision: Precision, times: f32) {
     let options = LoadOptions { precision, ..LoadOptions::default() };
     let mut vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
     let latents = Latents::new(fixture.latents.clone()).unwrap();
-    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-    let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let options = DecodeOptions::default();
+    let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
     let error = relative_error(&decoded, &fixture.image);
     println!("{precision:?}: {error:.2e}, torch with small weights {:.2e}", fixture.f16_error);
     assert!(error <= times * fixture.f16_error, "{error:.2e}, torch with small weights {:.2e}", fixture.f16_error);
@@ -269,8 +273,8 @@ fn latents_say_whether_they_are_the_vaes_own() {
             block_on(Vae::load(&gpu, &checkpoint(config), options)).unwrap()
         };
         let decode = |vae: &mut Vae, latents: &Latents| {
-            let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
-            block_on(vae.decode(latents, 0, &options, &mut Control::default())).unwrap().pixels
+            let options = DecodeOptions { tiling, ..DecodeOptions::default() };
+            block_on(vae.decode_raw(latents, &options, &mut Control::default())).unwrap().pixels
         };
         let mut vae = load(&fixture.config);
         let found = [&latents, &own, &own, &latents].map(|latents| decode(&mut vae, latents));
@@ -291,12 +295,12 @@ fn the_vaes_own_latents_prepare_once() {
     let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), LoadOptions::default())).unwrap();
     let own = Latents::new(fixture.latents).unwrap().in_space(LatentSpace::Vae);
     let options = DecodeOptions::default();
-    let request = options.request(own.size(), own.space());
+    let request = options.request(own.size(), own.space(), PixelFormat::Rgba8);
     block_on(vae.prepare(&request)).unwrap();
     let before = (gpu.ledger().created(), gpu.compiled().0);
     for _ in 0..2 {
         vae.free_unless(&request);
-        block_on(vae.decode(&own, 0, &options, &mut Control::default())).unwrap();
+        block_on(vae.decode_with(&own, &options, &mut Control::default())).unwrap();
         assert_eq!((gpu.ledger().created(), gpu.compiled().0), before);
     }
 }

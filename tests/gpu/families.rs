@@ -2,12 +2,15 @@
 //! are in the network's own layout.
 
 use pollster::block_on;
+use wgvae::config::Network;
+use wgvae::files::MemorySource;
+use wgvae::images::Posterior;
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks;
 use wgvae::{
     Bytes, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images,
-    LatentSpace, Latents, LoadOptions, MemorySource, Network, Output, Pixels, Plans, Posterior, Precision, Vae,
+    LatentSpace, Latents, LoadOptions, Plans, Precision, Vae,
 };
 
 use crate::formula;
@@ -72,15 +75,15 @@ fn check(golden: &Golden, name: &str, output: &str, found: &[f32], precision: (P
 }
 
 fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> Vec<f32> {
-    let options = DecodeOptions { output: Output::Raw, memory_budget: budget, ..DecodeOptions::default() };
-    let decoded = block_on(vae.decode(latents, 0, &options, &mut Control::default())).unwrap();
-    let Pixels::Raw(values) = decoded.pixels else { panic!("asked for floats") };
+    let options = DecodeOptions { memory_budget: budget, ..DecodeOptions::default() };
+    let decoded = block_on(vae.decode_raw(latents, &options, &mut Control::default())).unwrap();
+    let values = decoded.pixels;
     values
 }
 
 fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {
     let options = EncodeOptions { memory_budget: budget, ..EncodeOptions::default() };
-    block_on(vae.encode(image, 0, &options, &mut Control::default())).unwrap().moments
+    block_on(vae.encode_with(image, &options, &mut Control::default())).unwrap().moments
 }
 
 /// Decodes and encodes all that fixture `name` contains: the model's latents, the VAE's own, the

@@ -2,9 +2,10 @@
 //! Devices without halves give an error.
 
 use pollster::block_on;
+use wgvae::device::{DeviceKind, Vendor};
+use wgvae::images::PixelFormat;
 use wgvae::{
-    Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Pixels, Plans,
-    Precision, Storage, Vae, Vendor,
+    Control, DecodeOptions, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Plans, Precision, Storage, Vae,
 };
 
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
@@ -23,21 +24,14 @@ fn with_halves(options: &GpuOptions) -> Option<Gpu> {
     has.then_some(gpu)
 }
 
-fn floats(pixels: Pixels) -> Vec<f32> {
-    match pixels {
-        Pixels::Raw(values) => values,
-        Pixels::Rgba8(_) => panic!("asked for floats"),
-    }
-}
-
 #[test]
 fn fast_decodes_are_a_few_times_as_far_from_diffusers_as_torch() {
     let Some(gpu) = with_halves(&GpuOptions::default()) else { return };
     for case in CASES {
         let fixture = fixture(case);
         let [fast, half] = [Precision::Fast, Precision::F16].map(|precision| {
-            let decoded = decode(&gpu, &fixture, precision, Output::Raw);
-            (relative_error(&decoded, &fixture.image), floats(decoded.pixels))
+            let decoded = decode(&gpu, &fixture, precision);
+            (relative_error(&decoded, &fixture.image), decoded.pixels)
         });
         println!("{case}: {:.2e}, f16 {:.2e}, torch {:.2e}", fast.0, half.0, fixture.f16_error);
         assert!(fast.0 <= MOST * fixture.f16_error, "{case}: {:.2e}, torch {:.2e}", fast.0, fixture.f16_error);
@@ -57,7 +51,7 @@ fn all_kernels_give_the_same_bits() {
     ] {
         let options = GpuOptions { kernels_of: Some(kernels), ..GpuOptions::default() };
         let Some(gpu) = with_halves(&options) else { return };
-        let found = floats(decode(&gpu, &fixture, Precision::Fast, Output::Raw).pixels);
+        let found = decode(&gpu, &fixture, Precision::Fast).pixels;
         let wanted = wanted.get_or_insert_with(|| found.clone());
         let different = found.iter().zip(wanted).filter(|(found, wanted)| found.to_bits() != wanted.to_bits()).count();
         assert_eq!(different, 0, "{kernels:?}: values that differ from the first kernels'");
@@ -84,9 +78,12 @@ fn a_small_picture_takes_less_memory_than_in_f16_and_what_was_predicted() {
         let options = LoadOptions { precision, ..LoadOptions::default() };
         let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap();
         let options = DecodeOptions::default();
-        let plan =
-            vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
-        block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let plan = vae
+            .planner()
+            .plan(&options.request(latents.size(), LatentSpace::Model, PixelFormat::Raw))
+            .map(Plans::into_first)
+            .unwrap();
+        block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().current(), plan.memory.peak(), "{precision:?}: measured, predicted");
         assert_eq!(plan.storage == Storage::FastF16, precision == Precision::Fast);
         plan.memory.peak()

@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pollster::block_on;
-use wgvae::{Bytes, Control, DecodeOptions, Decoded, Error, Gpu, Latents, Output, Progress, Result, Vae};
+use wgvae::{Bytes, Control, DecodeOptions, Decoded, Error, Gpu, Latents, Progress, Result, Vae};
 
 use crate::streaming::load;
 use crate::sweep::is_full;
 
 const MODEL: &str = "toy_odd";
 
-const OPTIONS: DecodeOptions = DecodeOptions {
-    output: Output::Raw,
-    profile: false,
-    memory_budget: None,
-    parking: wgvae::Parking::On,
-    tiling: wgvae::Tiling::Exact,
-};
+const OPTIONS: DecodeOptions =
+    DecodeOptions { profile: false, memory_budget: None, parking: wgvae::Parking::On, tiling: wgvae::Tiling::Exact };
 
 /// Decodes with one submission per step, and calls `at` with the number of each step that has
 /// ended.
-fn decode(vae: &mut Vae, latents: &Latents, cancel: &Arc<AtomicBool>, mut at: impl FnMut(usize)) -> Result<Decoded> {
+fn decode(
+    vae: &mut Vae,
+    latents: &Latents,
+    cancel: &Arc<AtomicBool>,
+    mut at: impl FnMut(usize),
+) -> Result<Decoded<Vec<f32>>> {
     let mut step = 0;
     let mut progress = |_: Progress<'_>| {
         at(step);
@@ -34,12 +34,12 @@ fn decode(vae: &mut Vae, latents: &Latents, cancel: &Arc<AtomicBool>, mut at: im
         cancel: Some(Arc::clone(cancel)),
         submission_target: Some(Duration::ZERO),
     };
-    block_on(vae.decode(latents, 0, &OPTIONS, &mut control))
+    block_on(vae.decode_raw(latents, &OPTIONS, &mut control))
 }
 
 /// Returns the model, its decoded result, and the steps at which faults are injected. The last two
 /// steps are excluded, because nothing is submitted after them.
-fn prepare() -> (Gpu, Vae, Latents, Decoded, Vec<usize>) {
+fn prepare() -> (Gpu, Vae, Latents, Decoded<Vec<f32>>, Vec<usize>) {
     let (gpu, mut vae, latents) = load(MODEL);
     let mut steps = 0_usize;
     let wanted = decode(&mut vae, &latents, &Arc::default(), |step| steps = step).unwrap();
@@ -49,7 +49,7 @@ fn prepare() -> (Gpu, Vae, Latents, Decoded, Vec<usize>) {
     (gpu, vae, latents, wanted, (0..points).map(|point| point * steps / points).collect())
 }
 
-fn said(result: &Result<Decoded>) -> String {
+fn said(result: &Result<Decoded<Vec<f32>>>) -> String {
     result.as_ref().map_or_else(ToString::to_string, |_| "a picture".to_owned())
 }
 

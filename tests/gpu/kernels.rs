@@ -9,6 +9,7 @@ use std::thread::available_parallelism;
 use half::f16;
 use pollster::block_on;
 use wgvae::gpu::{GpuBuffer, Input, LoadedWeight, Prepared};
+use wgvae::images::Output;
 use wgvae::kernels::choice::KernelChoice;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::weights::WeightLayout;
@@ -18,7 +19,8 @@ use wgvae::plan::{
     Action, BufferId, BufferUse, HostSource, InputRows, PlaneExtents, Resource, SlotId, Step, UNUSED_BYTES, WeightId,
     WeightUse,
 };
-use wgvae::{Bytes, Control, Gpu, GpuOptions, Memory, Output, Plan, Size, Storage};
+use wgvae::report::{Memory, Plan};
+use wgvae::{Bytes, Control, Gpu, GpuOptions, Size, Storage};
 
 use crate::matrix_units::with_units;
 use crate::problems::{Data, Elements, Problem, Tolerance, all};

@@ -2,10 +2,9 @@
 //! the predicted memory. Devices without units give an error.
 
 use pollster::block_on;
-use wgvae::{
-    Bytes, Control, DecodeOptions, DeviceKind, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Pixels,
-    Plans, Precision, Vae, Vendor,
-};
+use wgvae::device::{DeviceKind, Vendor};
+use wgvae::images::PixelFormat;
+use wgvae::{Bytes, Control, DecodeOptions, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Plans, Precision, Vae};
 
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
 use crate::fast::MOST;
@@ -26,7 +25,7 @@ pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
 fn launches(vae: &Vae, latents: &Latents) -> (usize, usize) {
     let facts = vae
         .planner()
-        .plan(&DecodeOptions::default().request(latents.size(), LatentSpace::Model))
+        .plan(&DecodeOptions::default().request(latents.size(), LatentSpace::Model, PixelFormat::Rgba8))
         .map(Plans::into_first)
         .unwrap();
     let files = facts.variants.iter().map(|variant| variant.file);
@@ -43,7 +42,7 @@ fn decodes_on_units_are_as_near_to_diffusers_as_fast_is() {
     let Some(gpu) = with_units(&GpuOptions::default()) else { return };
     for case in CASES {
         let fixture = fixture(case);
-        let decoded = decode(&gpu, &fixture, Precision::Fast, Output::Raw);
+        let decoded = decode(&gpu, &fixture, Precision::Fast);
         let error = relative_error(&decoded, &fixture.image);
         let (on_units, others) =
             launches(&load(&gpu, &fixture.config, Precision::Fast), &Latents::new(fixture.latents).unwrap());
@@ -63,10 +62,7 @@ fn all_kernels_give_the_same_bits() {
     {
         let options = GpuOptions { kernels_of: Some(kernels), ..GpuOptions::default() };
         let Some(gpu) = with_units(&options) else { return };
-        let Pixels::Raw(found) = decode(&gpu, &fixture, Precision::Fast, Output::Raw).pixels else {
-            panic!("asked for floats")
-        };
-        let found: Vec<u32> = found.into_iter().map(f32::to_bits).collect();
+        let found: Vec<u32> = decode(&gpu, &fixture, Precision::Fast).pixels.into_iter().map(f32::to_bits).collect();
         let wanted = wanted.get_or_insert_with(|| found.clone());
         let different = found.iter().zip(wanted).filter(|(found, wanted)| found != wanted).count();
         assert_eq!(different, 0, "{kernels:?}: values that differ from the first kernels'");
@@ -81,9 +77,12 @@ fn a_decode_on_units_takes_what_was_predicted() {
         let mut vae = load(&gpu, &fixture.config, Precision::Fast);
         let latents = Latents::new(fixture.latents).unwrap();
         let options = DecodeOptions::default();
-        let plan =
-            vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
-        block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let plan = vae
+            .planner()
+            .plan(&options.request(latents.size(), LatentSpace::Model, PixelFormat::Rgba8))
+            .map(Plans::into_first)
+            .unwrap();
+        block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().current(), plan.memory.peak(), "{case}: measured, predicted");
         assert!(launches(&vae, &latents).0 > 0, "{case}: nothing was multiplied on units");
         drop(vae);
@@ -98,10 +97,8 @@ fn other_precisions_do_not_see_units() {
     let without = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let fixture = fixture("toy_odd");
     for precision in [Precision::F32, Precision::F16] {
-        let [found, wanted] = [&gpu, &without].map(|gpu| match decode(gpu, &fixture, precision, Output::Raw).pixels {
-            Pixels::Raw(values) => values.into_iter().map(f32::to_bits).collect::<Vec<u32>>(),
-            Pixels::Rgba8(_) => panic!("asked for floats"),
-        });
+        let [found, wanted] = [&gpu, &without]
+            .map(|gpu| decode(gpu, &fixture, precision).pixels.into_iter().map(f32::to_bits).collect::<Vec<u32>>());
         assert!(found == wanted, "{precision:?}: other bits with units");
     }
 }

@@ -3,21 +3,18 @@
 use std::sync::Arc;
 
 use pollster::block_on;
+use wgvae::device::DeviceError;
 use wgvae::gpu::{HostBytes, LoadedWeight, Prepared};
+use wgvae::images::PixelFormat;
 use wgvae::{
-    Bytes, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output,
-    Parking, Pixels, Plans, Precision, Tiling, Vae,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Parking, Plans,
+    Precision, Tiling, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
 
-const RAW: DecodeOptions = DecodeOptions {
-    output: Output::Raw,
-    profile: false,
-    memory_budget: None,
-    parking: Parking::On,
-    tiling: Tiling::Exact,
-};
+const RAW: DecodeOptions =
+    DecodeOptions { profile: false, memory_budget: None, parking: Parking::On, tiling: Tiling::Exact };
 
 fn gpu(memory_limit: Option<Bytes>) -> Gpu {
     block_on(Gpu::request(&GpuOptions { memory_limit, ..GpuOptions::default() })).unwrap()
@@ -30,8 +27,8 @@ fn load(gpu: &Gpu, weights_on_host: bool) -> Result<(Vae, Latents), Error> {
     Ok((vae, Latents::new(fixture.latents).unwrap()))
 }
 
-fn decode(vae: &mut Vae, latents: &Latents) -> Result<wgvae::Decoded, Error> {
-    block_on(vae.decode(latents, 0, &RAW, &mut Control::default()))
+fn decode(vae: &mut Vae, latents: &Latents) -> Result<wgvae::Decoded<Vec<f32>>, Error> {
+    block_on(vae.decode_raw(latents, &RAW, &mut Control::default()))
 }
 
 fn is_out_of_memory(error: &Error) -> bool {
@@ -39,8 +36,7 @@ fn is_out_of_memory(error: &Error) -> bool {
 }
 
 #[track_caller]
-fn assert_same(found: &Pixels, wanted: &Pixels) {
-    let (Pixels::Raw(found), Pixels::Raw(wanted)) = (found, wanted) else { panic!("raw floats") };
+fn assert_same(found: &[f32], wanted: &[f32]) {
     assert_eq!(found.len(), wanted.len());
     let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
     assert!(bits(found) == bits(wanted), "not the whole plan's picture");
@@ -57,14 +53,18 @@ fn every_allocation_may_fail_once() {
         // With the weights on the host, a decode with the smallest budget leaves no weights on the
         // GPU.
         let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), ..RAW };
-        let between = match vae.planner().plan(&tiny.request(other.size(), LatentSpace::Model)).map(Plans::into_first) {
+        let between = match vae
+            .planner()
+            .plan(&tiny.request(other.size(), LatentSpace::Model, PixelFormat::Raw))
+            .map(Plans::into_first)
+        {
             Err(Error::Budget { smallest, .. }) => DecodeOptions { memory_budget: Some(smallest), ..RAW },
             _ => RAW,
         };
         let (mut failures, mut fallbacks) = (0, 0);
         for skipped in 0.. {
             // Another plan in between frees the buffers of the last decode.
-            block_on(vae.prepare(&between.request(other.size(), LatentSpace::Model))).unwrap();
+            block_on(vae.prepare(&between.request(other.size(), LatentSpace::Model, PixelFormat::Raw))).unwrap();
             gpu.ledger().fail_after(Some(skipped));
             let result = decode(&mut vae, &latents);
             if gpu.ledger().fail_after(None) {
@@ -119,7 +119,7 @@ fn the_predicted_peak_is_enough_and_one_byte_less_is_not() {
         let peak = {
             let gpu = gpu(None);
             let (vae, latents) = load(&gpu, weights_on_host).unwrap();
-            vae.planner().plan(&RAW.request(latents.size(), LatentSpace::Model)).unwrap().peak()
+            vae.planner().plan(&RAW.request(latents.size(), LatentSpace::Model, PixelFormat::Raw)).unwrap().peak()
         };
         let enough = gpu(Some(peak));
         let (mut vae, latents) = load(&enough, weights_on_host).unwrap();
@@ -144,7 +144,11 @@ fn the_predicted_peak_is_enough_and_one_byte_less_is_not() {
 fn a_host_without_memory_is_an_error() {
     let gpu = gpu(None);
     let (vae, latents) = load(&gpu, true).unwrap();
-    let mut plan = vae.planner().plan(&RAW.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
+    let mut plan = vae
+        .planner()
+        .plan(&RAW.request(latents.size(), LatentSpace::Model, PixelFormat::Raw))
+        .map(Plans::into_first)
+        .unwrap();
     plan.parked.push(Bytes(u64::MAX / 4));
     let weight = Arc::new(HostBytes::copy_of(&[0; 4]).unwrap());
     let weights = plan.weights.iter().map(|_| LoadedWeight::Host(Arc::clone(&weight))).collect();

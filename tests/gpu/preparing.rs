@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use pollster::block_on;
-use wgvae::{Control, DecodeOptions, Gpu, GpuOptions, Latents, LoadOptions, Preparing, Vae};
+use wgvae::report::Preparing;
+use wgvae::{Gpu, GpuOptions, Latents, LoadOptions, Vae};
 
 use crate::decode::{checkpoint, fixture};
 
@@ -40,7 +41,7 @@ fn loading_and_compiling_are_told_from_nothing_to_all() {
     assert!(kernels.lock().unwrap().is_empty());
 
     let latents = Latents::new(fixture.latents).unwrap();
-    let mut decode = || block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
+    let mut decode = || block_on(vae.decode(&latents)).unwrap();
     decode();
     assert_eq!(from_nothing_to_all(&kernels), gpu.compiled().0 as u64);
     // All work is done, so nothing is reported.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
+use wgvae::device::DeviceError;
+use wgvae::images::{ChannelOrder, PixelFormat};
 use wgvae::{
-    ChannelOrder, Control, DecodeOptions, DeviceError, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents,
-    LoadOptions, Output, Pixels, Precision, Storage, Vae,
+    Control, DecodeOptions, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions, Precision, Storage,
+    Vae,
 };
 
 use crate::decode::{checkpoint, checkpoint_with, fixture};
@@ -24,8 +26,12 @@ fn the_measured_peak_is_the_predicted_one() {
     for profile in [false, true] {
         let (gpu, mut vae, latents) = load("toy_wide");
         let options = DecodeOptions { profile, ..DecodeOptions::default() };
-        let predicted = vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).unwrap().peak();
-        block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let predicted = vae
+            .planner()
+            .plan(&options.request(latents.size(), LatentSpace::Model, PixelFormat::Rgba8))
+            .unwrap()
+            .peak();
+        block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().peak(), predicted);
         drop(vae);
         assert_eq!(gpu.ledger().current().0, 0, "every buffer is freed");
@@ -35,7 +41,7 @@ fn the_measured_peak_is_the_predicted_one() {
 #[test]
 fn the_drivers_allocator_agrees_within_five_percent() {
     let (gpu, mut vae, latents) = load("sd15_128");
-    block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
+    block_on(vae.decode(&latents)).unwrap();
     let ours = gpu.ledger().current().0;
     let (allocated, _) = gpu.allocator_bytes().expect("Vulkan and DX12 have an allocator report");
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
@@ -46,10 +52,10 @@ fn the_drivers_allocator_agrees_within_five_percent() {
 #[test]
 fn a_second_decode_compiles_and_allocates_nothing() {
     let (gpu, mut vae, latents) = load("toy_odd");
-    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-    let first = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let options = DecodeOptions::default();
+    let first = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
     let before = (gpu.ledger().created(), gpu.compiled().0);
-    let second = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let second = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
     assert_eq!((gpu.ledger().created(), gpu.compiled().0), before);
     assert_eq!(first.pixels, second.pixels);
 }
@@ -58,10 +64,10 @@ fn a_second_decode_compiles_and_allocates_nothing() {
 fn another_size_compiles_nothing_and_frees_the_old_one_first() {
     let (gpu, mut vae, latents) = load("toy_odd");
     let options = DecodeOptions::default();
-    block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
     let (compiled, first_peak) = (gpu.compiled().0, gpu.ledger().peak());
     let smaller = Latents::new(HostTensor { shape: vec![4, 4, 6], data: vec![0.1; 96] }).unwrap();
-    block_on(vae.decode(&smaller, 0, &options, &mut Control::default())).unwrap();
+    block_on(vae.decode_with(&smaller, &options, &mut Control::default())).unwrap();
     assert_eq!(gpu.compiled().0, compiled);
     assert_eq!(gpu.ledger().peak(), first_peak);
 }
@@ -75,17 +81,17 @@ fn a_batch_is_decoded_image_by_image() {
     let mut shape = fixture.latents.shape.clone();
     shape[0] = 2;
     let batch = Latents::new(HostTensor { shape, data }).unwrap();
-    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-    let alone = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
-    let second = block_on(vae.decode(&batch, 1, &options, &mut Control::default())).unwrap();
+    let options = DecodeOptions::default();
+    let alone = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
+    let second = block_on(vae.decode_with(batch.at(1), &options, &mut Control::default())).unwrap();
     assert_eq!(alone.pixels, second.pixels);
 }
 
 #[test]
 fn a_cancelled_decode_stops_and_the_next_one_works() {
     let (_, mut vae, latents) = load("toy_wide");
-    let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-    let whole = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let options = DecodeOptions::default();
+    let whole = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
     let cancel = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&cancel);
     let mut calls = 0;
@@ -99,10 +105,10 @@ fn a_cancelled_decode_stops_and_the_next_one_works() {
         cancel: Some(cancel),
         submission_target: Some(std::time::Duration::ZERO),
     };
-    let error = block_on(vae.decode(&latents, 0, &options, &mut control)).unwrap_err();
+    let error = block_on(vae.decode_with(&latents, &options, &mut control)).unwrap_err();
     assert!(matches!(error, Error::Cancelled), "{error}");
     assert!(calls >= 1);
-    let again = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let again = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
     assert_eq!(whole.pixels, again.pixels);
 }
 
@@ -110,7 +116,7 @@ fn a_cancelled_decode_stops_and_the_next_one_works() {
 fn a_lost_device_is_an_error() {
     let (gpu, mut vae, latents) = load("toy_odd");
     gpu.destroy();
-    let error = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap_err();
+    let error = block_on(vae.decode(&latents)).unwrap_err();
     assert!(matches!(error, Error::Device(DeviceError::Lost { .. })), "{error}");
 }
 
@@ -123,7 +129,7 @@ fn a_device_lost_in_the_middle_is_an_error() {
         submission_target: Some(std::time::Duration::ZERO),
         ..Control::default()
     };
-    let error = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut control)).unwrap_err();
+    let error = block_on(vae.decode_with(&latents, &DecodeOptions::default(), &mut control)).unwrap_err();
     assert!(matches!(error, Error::Device(_)), "{error}");
 }
 
@@ -138,7 +144,7 @@ fn an_unknown_adapter_is_an_error_that_lists_those_there_are() {
 fn wrong_latents_are_an_error() {
     let (_, mut vae, _) = load("toy_odd");
     let wrong = Latents::new(HostTensor { shape: vec![3, 4, 4], data: vec![0.0; 48] }).unwrap();
-    let error = block_on(vae.decode(&wrong, 0, &DecodeOptions::default(), &mut Control::default())).unwrap_err();
+    let error = block_on(vae.decode(&wrong)).unwrap_err();
     assert!(error.to_string().contains("4 channels"), "{error}");
     for (shape, data) in [(vec![4, 0, 4], vec![]), (vec![4, 4], vec![0.0; 16]), (vec![1, 1, 1], vec![f32::NAN])] {
         assert!(matches!(Latents::new(HostTensor { shape, data }), Err(Error::Input { .. })));
@@ -148,9 +154,8 @@ fn wrong_latents_are_an_error() {
 #[test]
 fn all_pixels_are_written() {
     let (_, mut vae, latents) = load("toy_two_levels");
-    let decoded = block_on(vae.decode(&latents, 0, &DecodeOptions::default(), &mut Control::default())).unwrap();
-    let Pixels::Rgba8(bytes) = decoded.pixels else { panic!("asked for a picture") };
-    assert!(bytes.chunks_exact(4).all(|pixel| pixel[3] == 255));
+    let decoded = block_on(vae.decode(&latents)).unwrap();
+    assert!(decoded.pixels.chunks_exact(4).all(|pixel| pixel[3] == 255));
 }
 
 /// Values that make a decode overflow: the precision; true if halves are packed; latents above its
@@ -162,25 +167,24 @@ const OVERFLOWS: [(Precision, bool, f32, [f32; 2]); 3] = [
 ];
 
 /// Decodes a toy model in one of the precisions of [`OVERFLOWS`]. Returns the outcome for each
-/// output.
+/// output, with nothing for its pixels.
 fn outcomes(
     (precision, packed): (Precision, bool),
     latents: &Latents,
     change: impl Fn(&str, &mut HostTensor),
-) -> Vec<wgvae::Result<Pixels>> {
+) -> Vec<wgvae::Result<()>> {
     let gpu = block_on(Gpu::request(&GpuOptions { without_shader_f16: packed, ..GpuOptions::default() })).unwrap();
     let checkpoint = checkpoint_with(&fixture("toy_odd").config, change);
     let options = LoadOptions { precision, ..LoadOptions::default() };
     let mut vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
     assert!(!packed || vae.storage() == Storage::PackedF16, "{:?}", vae.storage());
-    let mut decode = |output| {
-        let options = DecodeOptions { output, ..DecodeOptions::default() };
-        Ok(block_on(vae.decode(latents, 0, &options, &mut Control::default()))?.pixels)
-    };
-    let mut outcomes = vec![decode(Output::Rgba8), decode(Output::Raw)];
     let (options, mut control) = (DecodeOptions::default(), Control::default());
-    let stays = block_on(vae.decode_picture(latents, 0, ChannelOrder::Rgba, &options, &mut control));
-    outcomes.push(stays.and_then(|_| block_on(vae.read_picture())));
+    let mut outcomes = vec![
+        block_on(vae.decode(latents)).map(drop),
+        block_on(vae.decode_raw(latents, &options, &mut control)).map(drop),
+    ];
+    let stays = block_on(vae.decode_picture(latents, ChannelOrder::Rgba, &options, &mut control));
+    outcomes.push(stays.and_then(|_| block_on(vae.read_picture())).map(drop));
     outcomes
 }
 

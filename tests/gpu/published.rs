@@ -2,9 +2,10 @@
 //! loads, decodes and encodes on a device.
 
 use pollster::block_on;
+use wgvae::files::ByteSource;
 use wgvae::{
-    ByteSource, Checkpoint, Control, DecodeOptions, Directions, EncodeOptions, Gpu, GpuOptions, Images, LatentSpace,
-    Latents, LoadOptions, Output, Pixels, Precision, Size, Vae,
+    Checkpoint, Control, DecodeOptions, Directions, Gpu, GpuOptions, Images, LatentSpace, Latents, LoadOptions,
+    Precision, Size, Vae,
 };
 
 use crate::families::relative_error;
@@ -47,13 +48,13 @@ fn runs(family: &str, lists: &[&str]) {
         let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
         let load = LoadOptions { precision, directions: Directions::Both, ..LoadOptions::default() };
         let mut vae = block_on(Vae::load(&gpu, &checkpoint, load)).unwrap();
-        let options = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-        let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let options = DecodeOptions::default();
+        let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
         let peak = vae.predicted_peak().unwrap();
         assert_eq!(gpu.ledger().peak(), peak, "{family}: measured and predicted peak of a decode");
-        let Pixels::Raw(pixels) = decoded.pixels else { panic!("asked for floats") };
+        let pixels = decoded.pixels;
         assert_eq!(pixels.len(), 3 * (SIDE * SIDE) as usize, "{family}");
-        let encoded = block_on(vae.encode(&image, 0, &EncodeOptions::default(), &mut Control::default())).unwrap();
+        let encoded = block_on(vae.encode(&image)).unwrap();
         assert_eq!(gpu.ledger().current(), vae.predicted_peak().unwrap(), "{family}: held and predicted for an encode");
         let moments = encoded.moments;
         assert_eq!(moments.shape[1..], [own.height as usize, own.width as usize], "{family}");

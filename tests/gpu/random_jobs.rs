@@ -7,8 +7,9 @@ use pollster::block_on;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
+use wgvae::images::PixelFormat;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Parking, Plans,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Parking, Plans,
     Precision, Vae,
 };
 
@@ -49,13 +50,18 @@ impl Loaded {
 
     fn check(&mut self, what: &str, parking: Parking, [height, width]: [usize; 2], step: u64) {
         let latents = Latents::new(formula::latents(&[self.channels, height, width])).unwrap();
-        let free = DecodeOptions { output: Output::Raw, parking, ..DecodeOptions::default() };
+        let free = DecodeOptions { parking, ..DecodeOptions::default() };
         let with = |budget| DecodeOptions { memory_budget: Some(Bytes(budget)), ..free };
-        let whole = self.vae.planner().plan(&free.request(latents.size(), LatentSpace::Model)).unwrap().peak();
+        let whole = self
+            .vae
+            .planner()
+            .plan(&free.request(latents.size(), LatentSpace::Model, PixelFormat::Raw))
+            .unwrap()
+            .peak();
         let named = |budget| match self
             .vae
             .planner()
-            .plan(&with(budget).request(latents.size(), LatentSpace::Model))
+            .plan(&with(budget).request(latents.size(), LatentSpace::Model, PixelFormat::Raw))
             .map(Plans::into_first)
         {
             Err(Error::Budget { smallest, .. }) => smallest,
@@ -67,7 +73,7 @@ impl Loaded {
         let peak = self
             .vae
             .planner()
-            .plan(&with(budget).request(latents.size(), LatentSpace::Model))
+            .plan(&with(budget).request(latents.size(), LatentSpace::Model, PixelFormat::Raw))
             .map(Plans::into_first)
             .unwrap_or_else(|error| panic!("{what}: {error}"));
         let peak = peak.memory.peak();
@@ -75,12 +81,12 @@ impl Loaded {
         let again = self
             .vae
             .planner()
-            .plan(&with(peak.0).request(latents.size(), LatentSpace::Model))
+            .plan(&with(peak.0).request(latents.size(), LatentSpace::Model, PixelFormat::Raw))
             .map(Plans::into_first)
             .unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(again.memory.peak() <= peak, "{what}: the peak as a budget");
-        let wanted = block_on(self.vae.decode(&latents, 0, &free, &mut Control::default())).unwrap();
-        let found = block_on(self.vae.decode(&latents, 0, &with(budget), &mut Control::default())).unwrap();
+        let wanted = block_on(self.vae.decode_raw(&latents, &free, &mut Control::default())).unwrap();
+        let found = block_on(self.vae.decode_raw(&latents, &with(budget), &mut Control::default())).unwrap();
         assert_eq!(found.fallback, None, "{what}");
         assert_eq!(self.gpu.ledger().current(), peak, "{what}: measured, predicted");
         assert_same_bits(&found.pixels, &wanted.pixels);

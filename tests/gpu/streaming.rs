@@ -5,9 +5,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use pollster::block_on;
+use wgvae::images::{PixelFormat, RowPixels, Rows};
 use wgvae::{
-    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Output, Parking, Pixels,
-    Plans, Precision, RowPixels, Rows, Vae,
+    Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Parking, Plans,
+    Precision, Vae,
 };
 
 use crate::decode::{checkpoint, fixture};
@@ -22,11 +23,18 @@ pub(crate) fn load(case: &str) -> (Gpu, Vae, Latents) {
 }
 
 /// Returns options with the smallest budget, and with one halfway to the whole plan's peak.
-fn budgets(vae: &Vae, latents: &Latents, options: DecodeOptions) -> [DecodeOptions; 2] {
-    let peak = vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).unwrap().peak();
-    let within = |budget| DecodeOptions { memory_budget: Some(budget), parking: Parking::On, ..options };
-    let Err(Error::Budget { smallest: needed, .. }) =
-        vae.planner().plan(&within(Bytes(1)).request(latents.size(), LatentSpace::Model)).map(Plans::into_first)
+fn budgets(vae: &Vae, latents: &Latents, format: PixelFormat) -> [DecodeOptions; 2] {
+    let peak = vae
+        .planner()
+        .plan(&DecodeOptions::default().request(latents.size(), LatentSpace::Model, format))
+        .unwrap()
+        .peak();
+    let within =
+        |budget| DecodeOptions { memory_budget: Some(budget), parking: Parking::On, ..DecodeOptions::default() };
+    let Err(Error::Budget { smallest: needed, .. }) = vae
+        .planner()
+        .plan(&within(Bytes(1)).request(latents.size(), LatentSpace::Model, format))
+        .map(Plans::into_first)
     else {
         panic!("one byte")
     };
@@ -36,36 +44,37 @@ fn budgets(vae: &Vae, latents: &Latents, options: DecodeOptions) -> [DecodeOptio
 #[test]
 fn rows_make_up_the_image() {
     let (_, mut vae, latents) = load("toy_wide");
-    for output in [Output::Rgba8, Output::Raw] {
-        let whole = DecodeOptions { output, ..DecodeOptions::default() };
-        let [least, half] = budgets(&vae, &latents, whole);
+    let whole = DecodeOptions::default();
+    for format in [PixelFormat::Rgba8, PixelFormat::Raw] {
+        let [least, half] = budgets(&vae, &latents, format);
         for options in [whole, least, half] {
-            let image = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+            let image = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
+            let floats = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap().pixels;
             let (mut next, mut bands) = (0, 0);
             let mut check = |rows: Rows<'_>| {
                 assert_eq!((rows.image, rows.rows.start), (image.size, next));
                 next = rows.rows.end;
                 bands += 1;
                 let (start, width) = (rows.rows.start as usize, image.size.width as usize);
-                match (&rows.pixels, &image.pixels) {
-                    (RowPixels::Rgba8(data), Pixels::Rgba8(all)) => {
-                        assert_eq!(**data, all[start * width * 4..][..rows.rows.len() * width * 4]);
+                match &rows.pixels {
+                    RowPixels::Rgba8(data) => {
+                        assert_eq!(format, PixelFormat::Rgba8);
+                        assert_eq!(**data, image.pixels[start * width * 4..][..rows.rows.len() * width * 4]);
                     }
-                    (RowPixels::Raw(data), Pixels::Raw(all)) => {
+                    RowPixels::Raw(data) => {
+                        assert_eq!(format, PixelFormat::Raw);
                         for (plane, values) in data.chunks_exact(rows.rows.len() * width).enumerate() {
                             let first = (plane * image.size.height as usize + start) * width;
-                            assert_eq!(values, &all[first..][..values.len()]);
+                            assert_eq!(values, &floats[first..][..values.len()]);
                         }
-                    }
-                    (RowPixels::Rgba8(_), Pixels::Raw(_)) | (RowPixels::Raw(_), Pixels::Rgba8(_)) => {
-                        panic!("{output:?}")
                     }
                 }
                 Ok(())
             };
-            let done = block_on(vae.decode_rows(&latents, 0, &options, &mut Control::default(), &mut check)).unwrap();
+            let done =
+                block_on(vae.decode_rows(&latents, format, &options, &mut Control::default(), &mut check)).unwrap();
             assert_eq!((next, done.size), (image.size.height, image.size));
-            println!("{output:?} {:?}: {bands} bands", options.memory_budget);
+            println!("{format:?} {:?}: {bands} bands", options.memory_budget);
         }
     }
 }
@@ -74,16 +83,17 @@ fn rows_make_up_the_image() {
 fn an_error_of_the_sink_stops_the_decode_and_the_next_one_works() {
     let (_, mut vae, latents) = load("toy_wide");
     let options = DecodeOptions::default();
-    let whole = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let whole = block_on(vae.decode(&latents)).unwrap();
     let mut calls = 0;
     let mut full = |_: Rows<'_>| {
         calls += 1;
         Err(Error::Io { path: "out.png".to_owned(), source: std::io::ErrorKind::StorageFull.into() })
     };
-    let error = block_on(vae.decode_rows(&latents, 0, &options, &mut Control::default(), &mut full)).unwrap_err();
+    let error = block_on(vae.decode_rows(&latents, PixelFormat::Rgba8, &options, &mut Control::default(), &mut full))
+        .unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
     assert_eq!(calls, 1);
-    let again = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+    let again = block_on(vae.decode(&latents)).unwrap();
     assert_eq!(whole.pixels, again.pixels);
 }
 
@@ -91,7 +101,7 @@ fn an_error_of_the_sink_stops_the_decode_and_the_next_one_works() {
 fn drop_after(polls: usize, vae: &mut Vae, latents: &Latents, options: &DecodeOptions) -> bool {
     // One submission per step, so that work is in flight at every poll.
     let mut control = Control { submission_target: Some(Duration::ZERO), ..Control::default() };
-    let mut decode = std::pin::pin!(vae.decode(latents, 0, options, &mut control));
+    let mut decode = std::pin::pin!(vae.decode_raw(latents, options, &mut control));
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..polls {
         if let Poll::Ready(result) = decode.as_mut().poll(&mut context) {
@@ -106,10 +116,10 @@ fn drop_after(polls: usize, vae: &mut Vae, latents: &Latents, options: &DecodeOp
 #[test]
 fn a_decode_may_be_dropped_at_any_point() {
     let (gpu, mut vae, latents) = load("toy_wide");
-    let whole = DecodeOptions { output: Output::Raw, ..DecodeOptions::default() };
-    let [_, half] = budgets(&vae, &latents, whole);
+    let whole = DecodeOptions::default();
+    let [_, half] = budgets(&vae, &latents, PixelFormat::Raw);
     for options in [whole, half] {
-        let wanted = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap().pixels;
+        let wanted = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap().pixels;
         let created = gpu.ledger().created();
         let mut dropped = 0;
         for polls in (1..4).chain((1..30).map(|step| step * step * 4)) {
@@ -117,7 +127,7 @@ fn a_decode_may_be_dropped_at_any_point() {
                 break;
             }
             dropped += 1;
-            let again = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+            let again = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
             assert_eq!(again.pixels, wanted, "after {polls} polls");
         }
         println!("dropped {dropped} times");
@@ -130,9 +140,13 @@ fn a_decode_may_be_dropped_at_any_point() {
 #[test]
 fn transfers_are_part_of_submissions() {
     let (_, mut vae, latents) = load("toy_wide");
-    let [least, _] = budgets(&vae, &latents, DecodeOptions::default());
-    let plan = vae.planner().plan(&least.request(latents.size(), LatentSpace::Model)).map(Plans::into_first).unwrap();
-    let decoded = block_on(vae.decode(&latents, 0, &least, &mut Control::default())).unwrap();
+    let [least, _] = budgets(&vae, &latents, PixelFormat::Rgba8);
+    let plan = vae
+        .planner()
+        .plan(&least.request(latents.size(), LatentSpace::Model, PixelFormat::Rgba8))
+        .map(Plans::into_first)
+        .unwrap();
+    let decoded = block_on(vae.decode_with(&latents, &least, &mut Control::default())).unwrap();
     assert!(plan.transferred() > Bytes(0));
     let mut next = 0;
     for submission in &decoded.run.submissions {

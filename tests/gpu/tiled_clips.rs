@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
+use wgvae::clips::ClipDecoder;
+use wgvae::images::{PixelFormat, Pixels};
+use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Blend, BlendRule, Bytes, ClipDecoder, Control, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor,
-    LatentSpace, Latents, LoadOptions, Output, Pixels, Precision, Progress, Tiling, Vae,
+    Bytes, Control, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents,
+    LoadOptions, Precision, Progress, Tiling, Vae,
 };
 
 use crate::clip::{frames_of, latents_of};
@@ -39,7 +42,7 @@ fn decode(clip: &mut ClipDecoder<'_>, latents: &Latents) -> Vec<Pixels> {
             frames.push(pixels);
             Ok(())
         };
-        block_on(clip.decode(latents, index, &mut Control::default(), &mut sink)).unwrap();
+        block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).unwrap();
     }
     frames
 }
@@ -59,8 +62,8 @@ fn tiled(name: &str) {
     let (latents, wanted) = (latents_of(&golden.latents()), golden.output("frames").unwrap());
     let wanted = frames_of(wanted, 0..wanted.shape[2]);
     let (gpu, mut vae) = load(&golden);
-    let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
+    let options = DecodeOptions { tiling: tiling(&golden), ..DecodeOptions::default() };
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let found = floats(decode(&mut clip, &latents));
     let (peak, host) = (clip.plans().peak(), clip.plans().host_bytes());
     drop(clip);
@@ -71,7 +74,7 @@ fn tiled(name: &str) {
     assert!(host > Bytes(0), "{name}: what tiles keep is in host memory");
 
     let whole = DecodeOptions { tiling: Tiling::Exact, ..options };
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &whole)).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &whole)).unwrap();
     let seam: f32 = golden.metadata["seam"].parse().unwrap();
     let apart = relative_error(&floats(decode(&mut clip, &latents)), &wanted);
     assert!(apart >= 0.5 * seam, "{name}: the tiles make no difference: {apart:.1e}");
@@ -79,7 +82,7 @@ fn tiled(name: &str) {
 
     let within = |budget| DecodeOptions { memory_budget: Some(budget), ..options };
     let Err(Error::Budget { smallest, .. }) =
-        vae.planner().plan(&within(Bytes(1)).request(latents.size(), LatentSpace::Model).of_clip())
+        vae.planner().plan(&within(Bytes(1)).request(latents.size(), LatentSpace::Model, PixelFormat::Raw).of_clip())
     else {
         panic!("one byte")
     };
@@ -87,7 +90,8 @@ fn tiled(name: &str) {
     let budget = Bytes(smallest.0 * 2);
     drop(vae);
     let (gpu, mut vae) = load(&golden);
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &within(budget))).unwrap();
+    let mut clip =
+        block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &within(budget))).unwrap();
     assert_eq!(floats(decode(&mut clip, &latents)), found, "{name} within {budget}");
     assert_eq!(gpu.ledger().peak(), clip.plans().peak(), "{name}: measured and predicted within {budget}");
     assert!(clip.plans().peak() <= budget, "{name}: {} within {budget}", clip.plans().peak());
@@ -100,10 +104,10 @@ fn a_cancelled_part_ends_the_clip() {
     let golden = Golden::open("tiled_clip_seedvr");
     let latents = latents_of(&golden.latents());
     let (_gpu, mut vae) = load(&golden);
-    let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
+    let options = DecodeOptions { tiling: tiling(&golden), ..DecodeOptions::default() };
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let part = |clip: &mut ClipDecoder<'_>, control: &mut Control<'_>| {
-        block_on(clip.decode(&latents, 0, control, &mut |_| Ok(()))).map(|_| ())
+        block_on(clip.decode(latents.at(0), control, &mut |_| Ok(()))).map(|_| ())
     };
     let cancel = Arc::new(AtomicBool::new(false));
     let mut in_the_middle = |at: Progress<'_>| cancel.store(at.done * 2 > at.total, Ordering::Relaxed);
@@ -114,7 +118,7 @@ fn a_cancelled_part_ends_the_clip() {
     assert!(error.to_string().contains("begin another"), "{error}");
     drop(clip);
 
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let wanted = golden.output("frames").unwrap();
     let error = relative_error(&floats(decode(&mut clip, &latents)), &frames_of(wanted, 0..wanted.shape[2]));
     assert!(error <= 1e-4, "{error:.1e}");
@@ -141,9 +145,9 @@ fn images_of_video_networks() {
         let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
         let load = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
         let mut vae = block_on(Vae::load(&gpu, &checkpoint(&golden), load)).unwrap();
-        let options = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
-        let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
-        let error = relative_error(&floats(vec![decoded.pixels]), &wanted);
+        let options = DecodeOptions { tiling: tiling(&golden), ..DecodeOptions::default() };
+        let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
+        let error = relative_error(&decoded.pixels, &wanted);
         assert!(error <= 1e-4, "{name}: {error:.1e}");
     }
 }
@@ -155,12 +159,15 @@ fn pictures_and_refusals() {
     let golden = Golden::open("tiled_clip_wan");
     let latents = latents_of(&golden.latents());
     let (_gpu, mut vae) = load(&golden);
-    let raw = DecodeOptions { output: Output::Raw, tiling: tiling(&golden), ..DecodeOptions::default() };
-    let values =
-        floats(decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &raw)).unwrap(), &latents));
-    let picture = DecodeOptions { output: Output::Rgba8, ..raw };
-    let pictures =
-        decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &picture)).unwrap(), &latents);
+    let raw = DecodeOptions { tiling: tiling(&golden), ..DecodeOptions::default() };
+    let values = floats(decode(
+        &mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &raw)).unwrap(),
+        &latents,
+    ));
+    let pictures = decode(
+        &mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Rgba8, &raw)).unwrap(),
+        &latents,
+    );
     let plane = values.len() / pictures.len() / 3;
     for (frame, pixels) in pictures.iter().enumerate() {
         let Pixels::Rgba8(levels) = pixels else { panic!("asked for pictures") };
@@ -173,19 +180,23 @@ fn pictures_and_refusals() {
 
     let large = Tiling::Blend(Blend::new(BlendRule::Linear, 64, 16).unwrap());
     let options = DecodeOptions { tiling: large, ..raw };
-    let fits =
-        floats(decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &options)).unwrap(), &latents));
+    let fits = floats(decode(
+        &mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap(),
+        &latents,
+    ));
     let exact = DecodeOptions { tiling: Tiling::Exact, ..raw };
-    let whole =
-        floats(decode(&mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &exact)).unwrap(), &latents));
+    let whole = floats(decode(
+        &mut block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &exact)).unwrap(),
+        &latents,
+    ));
     assert_eq!(fits, whole);
 
     let estimate = DecodeOptions { tiling: Tiling::Estimate, ..raw };
-    let error = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &estimate)).unwrap_err();
+    let error = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &estimate)).unwrap_err();
     assert!(error.to_string().contains("tiling"), "{error}");
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, &raw)).unwrap();
+    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &raw)).unwrap();
     let small = Latents::new(HostTensor { shape: vec![1, 16, 2, 2], data: vec![0.0; 64] }).unwrap();
-    let error = block_on(clip.decode(&small, 0, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
+    let error = block_on(clip.decode(&small, &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
     assert!(error.to_string().contains("2x2"), "{error}");
     drop(clip);
     assert!(block_on(vae.encode_clip(latents.size(), &EncodeOptions::default())).is_err(), "loaded to decode");

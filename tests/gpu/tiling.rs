@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
+use wgvae::files::FileSource;
+use wgvae::images::{PixelFormat, Rows};
 use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Blend, BlendRule, Control, DecodeOptions, Decoded, Error, FileSource, Gpu, GpuOptions, HostTensor, LatentSpace,
-    Latents, LoadOptions, Output, Pixels, Plans, Precision, Progress, Size, Tiling, Vae,
+    Control, DecodeOptions, Decoded, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions, Plans,
+    Precision, Progress, Size, Tiling, Vae,
 };
 
 use crate::decode::{checkpoint, relative_error};
@@ -51,12 +54,12 @@ fn load(fixture: &Fixture, precision: Precision) -> (Gpu, Vae) {
     (gpu, vae)
 }
 
-fn decode(vae: &mut Vae, fixture: &Fixture, options: &DecodeOptions) -> Decoded {
-    block_on(vae.decode(&fixture.latents, 0, options, &mut Control::default())).unwrap()
+fn decode(vae: &mut Vae, fixture: &Fixture, options: &DecodeOptions) -> Decoded<Vec<f32>> {
+    block_on(vae.decode_raw(&fixture.latents, options, &mut Control::default())).unwrap()
 }
 
-fn raw(tiling: Tiling) -> DecodeOptions {
-    DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() }
+fn tiled(tiling: Tiling) -> DecodeOptions {
+    DecodeOptions { tiling, ..DecodeOptions::default() }
 }
 
 const CASES: [&str; 6] = [
@@ -73,8 +76,8 @@ fn tiled_decodes_match_diffusers_and_seedvr2() {
     for case in CASES {
         let fixture = fixture(case);
         let (_, mut vae) = load(&fixture, Precision::F32);
-        let error = relative_error(&decode(&mut vae, &fixture, &raw(fixture.tiling)), &fixture.image);
-        let whole = relative_error(&decode(&mut vae, &fixture, &raw(Tiling::Exact)), &fixture.image);
+        let error = relative_error(&decode(&mut vae, &fixture, &tiled(fixture.tiling)), &fixture.image);
+        let whole = relative_error(&decode(&mut vae, &fixture, &tiled(Tiling::Exact)), &fixture.image);
         println!("{case}: {error:.2e}, the whole image {whole:.2e} from it");
         assert!(error <= 1e-4, "{case}: relative max error {error:.2e}, at most 1e-4");
         assert!(whole >= 0.5 * fixture.seam, "{case}: the tiles make no difference: {whole:.2e}");
@@ -84,21 +87,21 @@ fn tiled_decodes_match_diffusers_and_seedvr2() {
 #[test]
 fn the_measured_peak_is_the_predicted_one() {
     for case in ["tiled_diffusers_slivers", "tiled_seedvr2"] {
-        for output in [Output::Rgba8, Output::Raw] {
+        for format in [PixelFormat::Rgba8, PixelFormat::Raw] {
             let fixture = fixture(case);
             let (gpu, mut vae) = load(&fixture, Precision::F32);
-            let options = DecodeOptions { output, ..raw(fixture.tiling) };
-            let predicted =
-                vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().peak();
-            assert_eq!(
-                vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().peak(),
-                predicted
-            );
-            decode(&mut vae, &fixture, &options);
+            let options = tiled(fixture.tiling);
+            let predicted = vae
+                .planner()
+                .plan(&options.request(fixture.latents.size(), LatentSpace::Model, format))
+                .unwrap()
+                .peak();
+            let mut sink = |_: Rows<'_>| Ok(());
+            block_on(vae.decode_rows(&fixture.latents, format, &options, &mut Control::default(), &mut sink)).unwrap();
             assert_eq!(gpu.ledger().peak(), predicted, "{case}");
             let whole = vae
                 .planner()
-                .plan(&raw(Tiling::Exact).request(fixture.latents.size(), LatentSpace::Model))
+                .plan(&tiled(Tiling::Exact).request(fixture.latents.size(), LatentSpace::Model, format))
                 .unwrap()
                 .peak();
             assert!(predicted < whole, "{case}: {predicted} in tiles, {whole} without");
@@ -110,14 +113,20 @@ fn the_measured_peak_is_the_predicted_one() {
 fn a_budget_is_kept_in_tiles_too() {
     let fixture = fixture("tiled_seedvr2");
     let (gpu, mut vae) = load(&fixture, Precision::F32);
-    let tiny = DecodeOptions { memory_budget: Some(wgvae::Bytes(1)), ..raw(fixture.tiling) };
-    let Err(Error::Budget { smallest: needed, .. }) =
-        vae.planner().plan(&tiny.request(fixture.latents.size(), LatentSpace::Model)).map(Plans::into_first)
+    let tiny = DecodeOptions { memory_budget: Some(wgvae::Bytes(1)), ..tiled(fixture.tiling) };
+    let Err(Error::Budget { smallest: needed, .. }) = vae
+        .planner()
+        .plan(&tiny.request(fixture.latents.size(), LatentSpace::Model, PixelFormat::Raw))
+        .map(Plans::into_first)
     else {
         panic!("one byte")
     };
     let options = DecodeOptions { memory_budget: Some(needed), ..tiny };
-    let predicted = vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().peak();
+    let predicted = vae
+        .planner()
+        .plan(&options.request(fixture.latents.size(), LatentSpace::Model, PixelFormat::Raw))
+        .unwrap()
+        .peak();
     let error = relative_error(&decode(&mut vae, &fixture, &options), &fixture.image);
     assert!(error <= 1e-4, "{error:.2e}");
     assert!(gpu.ledger().peak() <= needed, "{} of {needed}", gpu.ledger().peak());
@@ -128,11 +137,9 @@ fn a_budget_is_kept_in_tiles_too() {
 fn pictures_are_those_of_the_floats() {
     let fixture = fixture("tiled_diffusers_slivers");
     let (_, mut vae) = load(&fixture, Precision::F32);
-    let floats = decode(&mut vae, &fixture, &raw(fixture.tiling));
-    let picture = decode(&mut vae, &fixture, &DecodeOptions { output: Output::Rgba8, ..raw(fixture.tiling) });
-    let (Pixels::Raw(floats), Pixels::Rgba8(levels)) = (&floats.pixels, &picture.pixels) else {
-        panic!("other pixels")
-    };
+    let floats = decode(&mut vae, &fixture, &tiled(fixture.tiling)).pixels;
+    let options = tiled(fixture.tiling);
+    let levels = block_on(vae.decode_with(&fixture.latents, &options, &mut Control::default())).unwrap().pixels;
     for (pixel, found) in levels.chunks_exact(4).enumerate() {
         for channel in 0..3 {
             let wanted = (floats[channel * floats.len() / 3 + pixel] * 0.5 + 0.5).clamp(0.0, 1.0) * 255.0;
@@ -154,11 +161,17 @@ fn what_fits_one_tile_is_decoded_whole() {
     let tile = size.width.max(size.height);
     for rule in [BlendRule::Linear, BlendRule::Cosine] {
         let tiling = Tiling::Blend(Blend::new(rule, tile, 1).unwrap());
-        assert_eq!(vae.planner().plan(&raw(tiling).request(size, LatentSpace::Model)).unwrap().count(), 1);
-        let whole = decode(&mut vae, &fixture, &raw(Tiling::Exact));
-        assert_eq!(decode(&mut vae, &fixture, &raw(tiling)).pixels, whole.pixels);
+        assert_eq!(
+            vae.planner().plan(&tiled(tiling).request(size, LatentSpace::Model, PixelFormat::Raw)).unwrap().count(),
+            1
+        );
+        let whole = decode(&mut vae, &fixture, &tiled(Tiling::Exact));
+        assert_eq!(decode(&mut vae, &fixture, &tiled(tiling)).pixels, whole.pixels);
         let smaller = Tiling::Blend(Blend::new(rule, tile - 1, 1).unwrap());
-        assert!(vae.planner().plan(&raw(smaller).request(size, LatentSpace::Model)).unwrap().count() > 1);
+        assert!(
+            vae.planner().plan(&tiled(smaller).request(size, LatentSpace::Model, PixelFormat::Raw)).unwrap().count()
+                > 1
+        );
     }
 }
 
@@ -166,8 +179,12 @@ fn what_fits_one_tile_is_decoded_whole() {
 fn progress_goes_over_all_tiles_and_cancelling_stops_between_them() {
     let fixture = fixture("tiled_diffusers");
     let (_, mut vae) = load(&fixture, Precision::F32);
-    let options = raw(fixture.tiling);
-    let work = vae.planner().plan(&options.request(fixture.latents.size(), LatentSpace::Model)).unwrap().macs(1);
+    let options = tiled(fixture.tiling);
+    let work = vae
+        .planner()
+        .plan(&options.request(fixture.latents.size(), LatentSpace::Model, PixelFormat::Raw))
+        .unwrap()
+        .macs(1);
     let mut reached = 0;
     let mut watch = |progress: Progress<'_>| {
         assert_eq!(progress.total, work);
@@ -175,7 +192,7 @@ fn progress_goes_over_all_tiles_and_cancelling_stops_between_them() {
         reached = progress.done;
     };
     let mut control = Control { progress: Some(&mut watch), ..Control::default() };
-    let whole = block_on(vae.decode(&fixture.latents, 0, &options, &mut control)).unwrap();
+    let whole = block_on(vae.decode_raw(&fixture.latents, &options, &mut control)).unwrap();
     assert_eq!(reached, work);
     assert!(whole.run.seconds > 0.0 && whole.run.submissions.len() >= 20, "{:?}", whole.run);
 
@@ -186,7 +203,7 @@ fn progress_goes_over_all_tiles_and_cancelling_stops_between_them() {
         set.store(progress.done > work / 2, Ordering::Relaxed);
     };
     let mut control = Control { progress: Some(&mut stop), cancel: Some(cancel), ..Control::default() };
-    let error = block_on(vae.decode(&fixture.latents, 0, &options, &mut control)).unwrap_err();
+    let error = block_on(vae.decode_raw(&fixture.latents, &options, &mut control)).unwrap_err();
     assert!(matches!(error, Error::Cancelled), "{error}");
     assert_eq!(decode(&mut vae, &fixture, &options).pixels, whole.pixels);
 }
@@ -195,12 +212,13 @@ fn progress_goes_over_all_tiles_and_cancelling_stops_between_them() {
 fn a_prepared_tile_is_the_largest() {
     let fixture = fixture("tiled_diffusers_slivers");
     let (gpu, mut vae) = load(&fixture, Precision::F16);
-    let (size, options) = (fixture.latents.size(), raw(fixture.tiling));
-    let peak = block_on(vae.prepare(&options.request(size, LatentSpace::Model))).unwrap().memory.peak();
-    assert_eq!(peak, vae.planner().plan(&options.request(size, LatentSpace::Model)).unwrap().peak());
+    let (size, options) = (fixture.latents.size(), tiled(fixture.tiling));
+    let peak =
+        block_on(vae.prepare(&options.request(size, LatentSpace::Model, PixelFormat::Raw))).unwrap().memory.peak();
+    assert_eq!(peak, vae.planner().plan(&options.request(size, LatentSpace::Model, PixelFormat::Raw)).unwrap().peak());
     assert_eq!(gpu.ledger().current(), peak);
     let created = gpu.ledger().created();
-    block_on(vae.prepare(&options.request(size, LatentSpace::Model))).unwrap();
+    block_on(vae.prepare(&options.request(size, LatentSpace::Model, PixelFormat::Raw))).unwrap();
     assert_eq!(gpu.ledger().created(), created);
 }
 
@@ -214,7 +232,7 @@ fn an_overflow_names_the_pixel_of_the_image() {
     latents.data[4 * width * height - 1] = 3e38;
     let latents = Latents::new(latents).unwrap();
     let control = &mut Control::default();
-    let error = block_on(vae.decode(&latents, 0, &raw(fixture.tiling), control)).unwrap_err();
+    let error = block_on(vae.decode_with(&latents, &tiled(fixture.tiling), control)).unwrap_err();
     let Error::NotFinite { column, row } = error else { panic!("{error}") };
     // That tile starts at column 24 and row 12. A latent covers four pixels a side, and the norms
     // spread the error over the whole tile.
@@ -233,10 +251,10 @@ fn pixels_are_limited_in_tiles_too() {
     config["down_block_types"] = ["DownEncoderBlock2D"; 8].into();
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
     let vae = block_on(Vae::load(&gpu, &checkpoint(&config.to_string()), LoadOptions::default())).unwrap();
-    let options = raw(Tiling::Blend(Blend::new(BlendRule::Linear, 2, 1).unwrap()));
+    let options = tiled(Tiling::Blend(Blend::new(BlendRule::Linear, 2, 1).unwrap()));
     let plans = |side| {
         vae.planner()
-            .plan(&options.request(Size { width: side, height: side }, LatentSpace::Model))
+            .plan(&options.request(Size { width: side, height: side }, LatentSpace::Model, PixelFormat::Raw))
             .map(|plans| plans.count())
     };
     assert_eq!(plans(16).unwrap(), 16 * 16);
@@ -255,11 +273,12 @@ fn an_estimate_is_near_and_takes_less() {
     let channels = vae.config().latent_channels as usize;
     let latents = Latents::new(crate::formula::latents(&[channels, 96, 80])).unwrap();
     let mut decode = |tiling| {
-        let options = raw(tiling);
-        let peak = vae.planner().plan(&options.request(latents.size(), LatentSpace::Model)).unwrap().peak();
-        let decoded = block_on(vae.decode(&latents, 0, &options, &mut Control::default())).unwrap();
+        let options = tiled(tiling);
+        let peak =
+            vae.planner().plan(&options.request(latents.size(), LatentSpace::Model, PixelFormat::Raw)).unwrap().peak();
+        let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().current(), peak);
-        let Pixels::Raw(values) = decoded.pixels else { panic!("raw floats") };
+        let values = decoded.pixels;
         (values, peak)
     };
     let ((exact, whole), (estimate, less)) = (decode(Tiling::Exact), decode(Tiling::Estimate));

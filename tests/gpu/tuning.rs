@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use pollster::block_on;
-use wgvae::{
-    Checkpoint, DeviceKind, Error, Gpu, GpuOptions, LatentSpace, LoadOptions, Output, Pixels, Planner, Precision,
-    Request, Size, TuneOptions, Vendor,
-};
+use wgvae::device::{DeviceKind, Vendor};
+use wgvae::tuning::TuneOptions;
+use wgvae::{Checkpoint, Error, Gpu, GpuOptions, LatentSpace, LoadOptions, Planner, Precision, Request, Size};
 
 use crate::decode::{decode, fixture};
 
@@ -17,10 +16,7 @@ fn gpu(kind: DeviceKind, vendor: Vendor) -> Gpu {
 }
 
 fn bits(gpu: &Gpu) -> Vec<u32> {
-    let Pixels::Raw(values) = decode(gpu, &fixture("toy_odd"), Precision::F32, Output::Raw).pixels else {
-        panic!("asked for raw floats")
-    };
-    values.into_iter().map(f32::to_bits).collect()
+    decode(gpu, &fixture("toy_odd"), Precision::F32).pixels.into_iter().map(f32::to_bits).collect()
 }
 
 #[test]
@@ -47,7 +43,7 @@ fn without_bands_a_plan_takes_no_other_memory() {
     let gpu = gpu(DeviceKind::Cpu, Vendor::Other);
     let tuning = block_on(gpu.tune(&TuneOptions { bands: false, time: Duration::ZERO })).unwrap();
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo/model");
-    let checkpoint = block_on(Checkpoint::open(model, wgvae::Variant::Default)).unwrap();
+    let checkpoint = block_on(Checkpoint::open(model)).unwrap();
     let peak = |kernels| {
         let gpu = gpu.clone().with_kernels(kernels).unwrap();
         let planner = Planner::new(&gpu, &checkpoint, LoadOptions::default()).unwrap();

@@ -1,10 +1,11 @@
 //! Problems of the edges: planes in, planes and images out.
 
+use wgvae::Storage;
+use wgvae::config::Packing;
 use wgvae::kernels::edges::{
     CHECK_WORDS, ImageCheckParams, ImageOutParams, PlanesInParams, PlanesOutParams, image_check, image_out, planes_in,
     planes_out,
 };
-use wgvae::{Packing, Storage};
 
 use super::{Data, Elements, Problem, STORAGES, noise, numbers, random, room, tolerance};
 

@@ -2,9 +2,9 @@
 //! both products of attention.
 
 use wgvae::Storage;
+use wgvae::device::{DeviceKind, DeviceLimits};
 use wgvae::kernels::choice::{KernelChoice, MatmulTile};
 use wgvae::kernels::matmul::{Epilogue, Matmul, MatmulParams};
-use wgvae::{DeviceKind, DeviceLimits};
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
 

@@ -1,7 +1,8 @@
 //! Problems of products on matrix units, as Winograd convolutions launch them.
 
+use wgvae::Storage;
+use wgvae::device::MatrixUnits;
 use wgvae::kernels::matmul_matrix::{MatrixMatmul, MatrixParams};
-use wgvae::{MatrixUnits, Storage};
 
 use super::{Problem, random, room, tolerance};
 

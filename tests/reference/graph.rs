@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use wgvae::HostTensor;
+use wgvae::config::Packing;
 use wgvae::model::graph::{
     Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Shape, Transform, Weight,
     WeightSlice,
 };
-use wgvae::{HostTensor, Packing};
 
 /// Tensors of a file, by their names in diffusers' spelling.
 pub(crate) type Weights = BTreeMap<String, HostTensor>;

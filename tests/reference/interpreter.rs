@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use wgvae::images::Output;
 use wgvae::kernels::weights::pack;
 use wgvae::kernels::{Access, interface};
 use wgvae::model::graph::WeightSlice;
 use wgvae::plan::{Action, BufferId, HostSource, InputRows, ParkedId, Plan, Resource, StatePart};
-use wgvae::{Bytes, HostTensor, Output};
+use wgvae::{Bytes, HostTensor};
 
 use crate::reference::{Call, run};
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pollster::block_on;
+use wgvae::files::{ByteSource as _, FileSource};
 use wgvae::internals::safetensors::{Header, read_header, read_tensor};
-use wgvae::{ByteSource as _, FileSource, HostTensor, Size};
+use wgvae::{HostTensor, Size};
 
 /// File in `tests/fixtures`.
 pub(crate) struct Fixture {

@@ -63,7 +63,7 @@ pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
 }
 
 /// Returns all weights of the decoder that `config` describes.
-pub(crate) fn decoder(config: &wgvae::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
+pub(crate) fn decoder(config: &wgvae::config::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
     weights(&wgvae::model::networks::decoder_tensors(config))
 }
 

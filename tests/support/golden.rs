@@ -5,8 +5,10 @@ use std::path::Path;
 
 use pollster::block_on;
 use serde_json::Value;
+use wgvae::HostTensor;
+use wgvae::config::{AutoencoderConfig, Family, Network, SeedVr};
+use wgvae::files::FileSource;
 use wgvae::internals::safetensors::{read_header, read_tensor};
-use wgvae::{AutoencoderConfig, Family, FileSource, HostTensor, Network, SeedVr};
 
 use crate::formula;
 

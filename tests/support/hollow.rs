@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use wgvae::{ByteSource, ReadFuture};
+use wgvae::files::{ByteSource, ReadFuture};
 
 /// Tensors of a checkpoint as written: name -> shape.
 pub(crate) type Shapes = BTreeMap<String, Vec<u64>>;

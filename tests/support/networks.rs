@@ -1,6 +1,6 @@
 //! Variations of `AutoencoderKL`.
 
-use wgvae::{AutoencoderConfig, Kl};
+use wgvae::config::{AutoencoderConfig, Kl};
 
 /// Returns `config`, which must be of an `AutoencoderKL`, with a change of its network.
 pub(crate) fn with_kl(mut config: AutoencoderConfig, change: impl FnOnce(&mut Kl)) -> AutoencoderConfig {

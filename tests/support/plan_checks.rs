@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use wgvae::Bytes;
+use wgvae::device::DeviceLimits;
 use wgvae::kernels::{Access, interface};
 use wgvae::plan::memory::Staging;
 use wgvae::plan::{Action, BufferUse, Home, HostSource, InputRows, Plan, Resource, UNUSED_BYTES};
-use wgvae::{Bytes, DeviceLimits};
 
 /// Returns the buffers that a step reads, and those that it writes (and may read).
 fn reads_and_writes(plan: &Plan, action: &Action) -> (Vec<usize>, Vec<usize>) {

@@ -366,7 +366,7 @@ async fn open(model: &Path, family: Option<&str>, variant: Option<VariantArg>) -
 
 /// Opens a model whose files are on this machine.
 async fn open_local(model: PathBuf, family: Option<&str>, variant: Option<VariantArg>) -> Result<wgvae::Checkpoint> {
-    let checkpoint = timed("open model", wgvae::Checkpoint::open(model, VariantArg::variant(variant))).await?;
+    let checkpoint = timed("open model", wgvae::Checkpoint::open_variant(model, VariantArg::variant(variant))).await?;
     match family {
         None => Ok(checkpoint),
         Some(family) => checkpoint.with_family(family),
@@ -380,10 +380,10 @@ enum VariantArg {
 
 impl VariantArg {
     /// Returns the weight files that an optional argument asks for.
-    fn variant(arg: Option<Self>) -> wgvae::Variant {
+    fn variant(arg: Option<Self>) -> wgvae::files::Variant {
         match arg {
-            None => wgvae::Variant::Default,
-            Some(Self::Fp16) => wgvae::Variant::Fp16,
+            None => wgvae::files::Variant::Default,
+            Some(Self::Fp16) => wgvae::files::Variant::Fp16,
         }
     }
 }
@@ -437,7 +437,7 @@ enum OutputArg {
     Raw,
 }
 
-impl From<OutputArg> for wgvae::Output {
+impl From<OutputArg> for wgvae::images::Output {
     fn from(output: OutputArg) -> Self {
         match output {
             OutputArg::Rgba8 => Self::Rgba8,

@@ -1,7 +1,8 @@
 //! Published formulas that people use today to estimate a VAE's memory. None of them looks at the
 //! network.
 
-use wgvae::{Bytes, Direction, Family, Size};
+use wgvae::config::Family;
+use wgvae::{Bytes, Direction, Size};
 
 /// A published way to estimate the memory of a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

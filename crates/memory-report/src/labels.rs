@@ -61,7 +61,7 @@ mod tests {
             device_type: "DiscreteGpu".to_owned(),
             driver: driver.to_owned(),
             pci_id: "10de:1".to_owned(),
-            limits: wgvae::DeviceLimits::webgpu_default(),
+            limits: wgvae::device::DeviceLimits::webgpu_default(),
         };
         let report = |cpus, adapters: &[&str]| MemoryReport {
             schema: String::new(),

@@ -19,7 +19,8 @@ mod runs;
 pub mod text;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use wgvae::{Bytes, DeviceLimits, Direction, Size, Storage};
+use wgvae::device::DeviceLimits;
+use wgvae::{Bytes, Direction, Size, Storage};
 
 /// Value of [`MemoryReport::schema`] in every report.
 pub const SCHEMA: &str = "wgvae-memory-report";

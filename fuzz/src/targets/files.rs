@@ -1,12 +1,11 @@
 //! Targets for binary files. They check that the values read are those of the file.
 
 use pollster::block_on;
+use wgvae::config::FAMILIES;
+use wgvae::files::{MemorySource, read_latents};
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{Header, parse_header, read_header, read_tensor, write_safetensors};
-use wgvae::{
-    Checkpoint, Directions, Error, FAMILIES, HostTensor, Latents, MemorySource, check_decoder, read_latents,
-    weight_reads,
-};
+use wgvae::{Checkpoint, Directions, Error, HostTensor, Latents};
 
 fn source(bytes: &[u8]) -> MemorySource {
     MemorySource::new("fuzzed", bytes.to_vec())
@@ -79,9 +78,8 @@ fn check_checkpoint(bytes: &[u8], config: Option<&str>) {
             assert_eq!(values.len() as u64, shape.iter().product::<u64>(), "{name}");
         }
     }
-    if check_decoder(&checkpoint).is_ok() {
-        for (_, offset, length) in
-            weight_reads(&checkpoint, Directions::Decode, false).expect("a decoder that is whole")
+    if checkpoint.check_decoder().is_ok() {
+        for (_, offset, length) in checkpoint.weight_reads(Directions::Decode, false).expect("a decoder that is whole")
         {
             assert!(offset.checked_add(length).is_some_and(|end| end <= bytes.len() as u64), "a read beyond the file");
         }

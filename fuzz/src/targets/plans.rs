@@ -2,13 +2,14 @@
 //! on the CPU is quick, its picture must equal the whole plan's.
 
 use arbitrary::{Result, Unstructured};
+use wgvae::config::{AutoencoderConfig, Kl};
+use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{
-    AutoencoderConfig, Blend, BlendRule, Bytes, ChannelOrder, DecodeOptions, DeviceKind, DeviceLimits, Error, Kl,
-    LatentSpace, MatrixUnits, Output, Parking, Plans, Size, Storage, Tiling, Vendor,
-};
+use wgvae::tiling::{Blend, BlendRule};
+use wgvae::{Bytes, DecodeOptions, Error, LatentSpace, Parking, Plans, Size, Storage, Tiling};
 
 use crate::formula;
 use crate::interpreter::interpret;
@@ -252,13 +253,15 @@ impl Anything {
         }
     }
 
+    fn output(&self) -> Output {
+        [Output::Rgba8, Output::Raw, Output::Picture(ChannelOrder::Rgba), Output::Picture(ChannelOrder::Bgra)]
+            [usize::from(self.output % 4)]
+    }
+
     fn options(&self) -> DecodeOptions {
-        let output =
-            [Output::Rgba8, Output::Raw, Output::Picture(ChannelOrder::Rgba), Output::Picture(ChannelOrder::Bgra)];
         let rule = if self.tiling.is_multiple_of(2) { BlendRule::Linear } else { BlendRule::Cosine };
         let blend = Blend::new(rule, self.tile, self.overlap).map_or(Tiling::Exact, Tiling::Blend);
         DecodeOptions {
-            output: output[usize::from(self.output % 4)],
             profile: self.flags[7],
             memory_budget: self.budget.map(Bytes),
             parking: [Parking::Auto, Parking::On, Parking::Off][usize::from(self.parking % 3)],
@@ -278,7 +281,7 @@ fn number(input: &mut Unstructured<'_>) -> Result<u32> {
     Ok(input.arbitrary::<u32>()? >> bits)
 }
 
-/// Fuzzes `plan_decode` with any arguments. It must return an error or a sound plan.
+/// Fuzzes [`wgvae::plan`] with any arguments. It must return an error or a sound plan.
 pub(super) fn any(bytes: &[u8]) {
     let Ok(case) = Anything::new(&mut Unstructured::new(bytes)) else { return };
     let size = Size { width: case.width, height: case.height };
@@ -296,8 +299,8 @@ pub(super) fn any(bytes: &[u8]) {
     };
     let (config, limits) = (case.config(), case.limits());
     let plan = |options: &DecodeOptions| {
-        wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(case.flags[0])), &limits, storage)
-            .map(Plans::into_first)
+        let request = options.request(size, LatentSpace::from_unscaled(case.flags[0]), case.output());
+        wgvae::plan(&config, &request, &limits, storage).map(Plans::into_first)
     };
     match plan(&case.options()) {
         Ok(plan) => {

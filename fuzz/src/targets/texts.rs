@@ -1,7 +1,9 @@
 //! Targets for JSON from elsewhere: configs, indices of shards, memory reports.
 
+use wgvae::config::AutoencoderConfig;
 use wgvae::internals::shard_index::shard_names;
-use wgvae::{AutoencoderConfig, Blend, BlendRule, LatentSpace, Size};
+use wgvae::tiling::{Blend, BlendRule};
+use wgvae::{LatentSpace, Size};
 use wgvae_memory_report::MemoryReport;
 use wgvae_memory_report::estimates::{Estimator, Work, im2col};
 

@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::json;
+use wgvae::HostTensor;
+use wgvae::images::Posterior;
 use wgvae::internals::npy::write_npy;
-use wgvae::{HostTensor, Posterior};
 
 use super::{LATENTS, PIXELS, assert_close};
 use crate::formula;

@@ -2,9 +2,10 @@
 
 use pollster::block_on;
 use proptest::prelude::*;
+use wgvae::files::{FileSource, MemorySource};
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{read_header, write_safetensors};
-use wgvae::{FileSource, HostTensor, MemorySource, Result};
+use wgvae::{HostTensor, Result};
 use wgvae_media::clip_files::{
     ArraySource, Bits, ClipName, Direct, Ffmpeg, Fps, FrameSource as _, PlanarFrame, SinkOptions, create_sink,
     open_source,

@@ -8,10 +8,11 @@ use std::rc::Rc;
 use half::{bf16, f16};
 use pollster::block_on;
 use proptest::prelude::*;
+use wgvae::files::{ByteSource, FileSource, MemorySource, ReadFuture, read_latents};
 use wgvae::internals::clips::{ClipAxes, ClipLatents, is_clip, latents_shape};
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{write_safetensors, write_with_metadata};
-use wgvae::{ByteSource, FileSource, HostTensor, LatentSpace, MemorySource, ReadFuture, Result, read_latents};
+use wgvae::{HostTensor, LatentSpace, Result};
 use wgvae_media::clip_files::{ArrayFormat, Direct, LatentsWriter};
 
 use super::{assert_says, folder, names, size};

@@ -1,6 +1,7 @@
 //! GPUs that were not measured, with their makers' figures and some guesses about their speed.
 
-use wgvae::{DeviceLimits, Storage, Vendor};
+use wgvae::Storage;
+use wgvae::device::{DeviceLimits, Vendor};
 
 /// Properties of a GPU that a prediction needs.
 #[derive(Debug)]

@@ -6,9 +6,12 @@ mod model;
 mod table;
 mod work;
 
+use wgvae::config::Family;
+use wgvae::device::DeviceLimits;
+use wgvae::images::Output;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{DeviceLimits, Family, LatentSpace, Output, Size, Storage};
+use wgvae::{LatentSpace, Size, Storage};
 
 use crate::snapshot;
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use wgvae::{MatrixUnits, Vendor};
+use wgvae::device::{MatrixUnits, Vendor};
 
 /// Manufacturer of a device, which determines the names of its statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use pollster::block_on;
 use serde::{Deserialize, Serialize};
+use wgvae::config::Family;
 use wgvae::gpu::{GpuBuffer, Input, LoadedWeight, Prepared};
+use wgvae::images::Output;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
-use wgvae::{Control, Family, Gpu, GpuOptions, LatentSpace, Output, Size, Storage};
+use wgvae::{Control, Gpu, GpuOptions, LatentSpace, Size, Storage};
 
 use crate::devices::DEVICES;
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use wgvae::Storage;
+use wgvae::device::DeviceKind;
 use wgvae::internals::variants_for;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::{Value, Variant, interface};
-use wgvae::{DeviceKind, Storage};
 
 use crate::devices::Maker;
 

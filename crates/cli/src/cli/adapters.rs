@@ -1,14 +1,15 @@
 //! `wgvae adapters`.
 
 use serde_json::json;
+use wgvae::Result;
+use wgvae::device::AdapterReport;
 use wgvae::kernels::choice::KernelChoice;
-use wgvae::{AdapterReport, Result};
 
 use super::{AdaptersArgs, report::bytes_text};
 
 /// Lists the adapters.
 pub(super) async fn run(args: &AdaptersArgs) -> Result<String> {
-    let shown = wgvae::adapters(args.adapter.as_deref()).await?;
+    let shown = wgvae::device::adapters(args.adapter.as_deref()).await?;
     if args.json {
         let reports: Vec<&AdapterReport> = shown.iter().map(|(_, adapter)| adapter).collect();
         return Ok(super::to_json(&json!(reports)));

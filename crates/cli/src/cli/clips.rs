@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use wgvae::config::AutoencoderConfig;
 use wgvae::internals::clips::TimeFactor;
-use wgvae::{AutoencoderConfig, Checkpoint, Directions, Error, Result, check_clips};
+use wgvae::{Checkpoint, Directions, Error, Result};
 use wgvae_media::clip_files::ClipName;
 
 /// Returns the number of frames for each frame of latents, after checking that the model has all
@@ -17,7 +18,7 @@ pub(super) fn check_model(
     refused: impl FnOnce() -> Error,
 ) -> Result<TimeFactor> {
     let factor = time_factor(checkpoint.config()).ok_or_else(refused)?;
-    check_clips(checkpoint, directions)?;
+    checkpoint.check_clips(directions)?;
     Ok(factor)
 }
 

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use wgvae::{
-    Checkpoint, Control, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Output, Pixels, Progress, Result,
-    Tiling, check_decoder,
-};
+use wgvae::images::PixelFormat;
+use wgvae::{Checkpoint, Control, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Progress, Result, Tiling};
 use wgvae_media::image_file::{self, ImageFormat, encode_image};
 use wgvae_media::part_file::check_writable;
 
@@ -17,7 +15,7 @@ use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::show_compiling;
 use super::stderr::Phase;
 use super::tiling::{TileArgs, TilingArg, tiling_json};
-use super::{DecodeLimits, ModelArgs, in_file, latents};
+use super::{ModelArgs, in_file, latents};
 
 #[derive(Debug, Args)]
 pub(super) struct CompareTilingArgs {
@@ -47,9 +45,6 @@ pub(super) struct CompareTilingArgs {
     unscaled: bool,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
-    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
-    limits: DecodeLimits,
     #[command(flatten)]
     device: DeviceArgs,
     /// Print the facts as JSON
@@ -122,7 +117,7 @@ impl CompareTilingArgs {
         }
         let fits = latents.check_channels(checkpoint.config());
         fits.map_err(|error| in_file(error, self.latents.display()))?;
-        check_decoder(checkpoint)?;
+        checkpoint.check_decoder()?;
         checkpoint.check_space(latents.space())
     }
 
@@ -133,9 +128,9 @@ impl CompareTilingArgs {
         tiling: Tiling,
         interrupt: &Interrupt,
     ) -> Result<Decode> {
-        let gpu = open_device(&self.device, &self.elements, self.limits).await?;
-        let options = DecodeOptions { output: Output::Raw, tiling, ..DecodeOptions::default() };
-        let request = options.request(latents.size(), latents.space());
+        let gpu = open_device(&self.device, &self.elements).await?;
+        let options = DecodeOptions { tiling, ..DecodeOptions::default() };
+        let request = options.request(latents.size(), latents.space(), PixelFormat::Raw);
         let wanted = LoadOptions::for_request(&request, self.elements.precision());
         let mut vae = load(&gpu, checkpoint, wanted).await?;
         let predicted = vae.planner().plan(&request)?.peak();
@@ -144,16 +139,15 @@ impl CompareTilingArgs {
         show_compiling(&gpu, bar.clone());
         let mut show = |progress: Progress<'_>| bar.show(progress.done, progress.total, progress.stage);
         let mut control = Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
-        let decoded = vae.decode(latents, 0, &options, &mut control).await?;
+        let decoded = vae.decode_raw(latents, &options, &mut control).await?;
         phase.end();
-        let Pixels::Raw(pixels) = decoded.pixels else { unreachable!("floats were asked for") };
         let cost = Cost {
             tiling: tiling_json(tiling, checkpoint.config(), latents.size()),
             seconds: decoded.run.seconds,
             predicted,
             measured: gpu.ledger().peak(),
         };
-        Ok(Decode { pixels, adapter: gpu.adapter().name.clone(), cost })
+        Ok(Decode { pixels: decoded.pixels, adapter: gpu.adapter().name.clone(), cost })
     }
 }
 

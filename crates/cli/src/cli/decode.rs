@@ -6,21 +6,19 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use wgvae::{
-    ByteSource, Bytes, Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Output, Result, Tiling,
-    check_decoder,
-};
+use wgvae::files::ByteSource;
+use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Result, Tiling};
 use wgvae_media::clip_files::{Bits, ClipName, Fps};
 
 use super::interrupt::Interrupt;
 use super::output::{FormatArg, OutputFiles};
 use super::paths::{check_replaced, model_files};
-use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
+use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::decode_all;
 use super::stderr::timed;
 use super::tiling::{TileArgs, TilingArg};
-use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, latents, stdio};
+use super::{ModelArgs, in_file, latents, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct DecodeArgs {
@@ -55,17 +53,8 @@ pub(super) struct DecodeArgs {
     unscaled: bool,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
-    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
-    limits: DecodeLimits,
-    /// Most GPU memory to use, such as 512MiB; the picture stays the same to the bit, the time does
-    /// not
-    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
-    memory_budget: Option<Bytes>,
-    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
-    /// memory
-    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
-    parking: ParkingArg,
+    #[command(flatten)]
+    budget: BudgetArgs,
     /// Decode whole, or in tiles to reproduce another tool's result
     #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
     tiling: TilingArg,
@@ -107,13 +96,13 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     args.check_paths(&checkpoint, &files.names())?;
     let fits = latents.check_channels(checkpoint.config());
     fits.map_err(|error| in_file(error, args.latents.display()))?;
-    check_decoder(&checkpoint)?;
+    checkpoint.check_decoder()?;
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
     checkpoint.check_space(latents.space())?;
 
-    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let options = args.options(files.output(), tiling);
-    let request = options.request(latents.size(), latents.space());
+    let gpu = open_device(&args.device, &args.elements).await?;
+    let options = args.options(tiling);
+    let request = options.request(latents.size(), latents.space(), files.format());
     let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
     let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
     let report = Report::of_decode(&gpu, &mut vae, &request, &runs, &files.names()).await?;
@@ -175,14 +164,8 @@ impl DecodeArgs {
         if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents }
     }
 
-    fn options(&self, output: Output, tiling: Tiling) -> DecodeOptions {
-        DecodeOptions {
-            output,
-            profile: self.report.is_some(),
-            memory_budget: self.memory_budget,
-            parking: self.parking.into(),
-            tiling,
-        }
+    fn options(&self, tiling: Tiling) -> DecodeOptions {
+        self.budget.decode(tiling, self.report.is_some())
     }
 
     /// Fails if an output file would replace an input or another output. `outputs` are pictures or

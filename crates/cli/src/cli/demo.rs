@@ -8,7 +8,7 @@ use super::output::OutputFiles;
 use super::prepare::{ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::decode_all;
-use super::{DecodeLimits, DemoArgs, latents, stdio};
+use super::{DemoArgs, latents, stdio};
 
 /// Decodes the embedded latents as `wgvae decode` would decode a file's.
 pub(super) async fn run(args: &DemoArgs) -> Result<String> {
@@ -20,13 +20,12 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let mut files = OutputFiles::new(&args.output, None, latents.count())?;
     let checkpoint = demo::checkpoint().await?;
 
-    let gpu = open_device(&args.device, &ElementArgs::AUTO, DecodeLimits::Device).await?;
+    let gpu = open_device(&args.device, &ElementArgs::AUTO).await?;
     let mut vae = load(&gpu, &checkpoint, LoadOptions::default()).await?;
-    let options = DecodeOptions { output: files.output(), ..DecodeOptions::default() };
+    let options = DecodeOptions::default();
     let runs = decode_all(&gpu, &mut vae, &latents, &options, 1, &interrupt, &mut files).await?;
-    let report =
-        Report::of_decode(&gpu, &mut vae, &options.request(latents.size(), latents.space()), &runs, &files.names())
-            .await?;
+    let request = options.request(latents.size(), latents.space(), files.format());
+    let report = Report::of_decode(&gpu, &mut vae, &request, &runs, &files.names()).await?;
     interrupt.write(files.finish())?;
     Ok(report.show(args.json, stdio::is_meant(&args.output)))
 }

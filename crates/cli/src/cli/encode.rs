@@ -5,21 +5,20 @@ mod clip;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use wgvae::files::{FileSource, LatentScale, StoredLatents};
+use wgvae::images::Posterior;
 use wgvae::internals::clips::is_clip;
-use wgvae::{
-    Bytes, Checkpoint, EncodeOptions, Error, FileSource, HostTensor, LatentScale, LatentSpace, LoadOptions, Posterior,
-    Result, Size, StoredLatents, Vae, check_encoder,
-};
+use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Result, Size, Vae};
 use wgvae_media::clip_files::{ClipName, Pad, images_shape};
 
 use super::images::{ImageFile, SizeArgs, Source};
 use super::interrupt::Interrupt;
 use super::latents_output::{Encoding, LatentsFormat, LatentsOutput};
 use super::paths::{Named, check_replaced, model_files};
-use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
+use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
-use super::{DecodeLimits, ModelArgs, ParkingArg, in_file, stdio};
+use super::{ModelArgs, in_file, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct EncodeArgs {
@@ -73,17 +72,8 @@ pub(super) struct EncodeArgs {
     unscaled: bool,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
-    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
-    limits: DecodeLimits,
-    /// Most GPU memory to use, such as 512MiB; the latents stay the same to the bit, the time does
-    /// not
-    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
-    memory_budget: Option<Bytes>,
-    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
-    /// memory
-    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
-    parking: ParkingArg,
+    #[command(flatten)]
+    budget: BudgetArgs,
     #[command(flatten)]
     device: DeviceArgs,
     /// JSON report to write: the adapter, the plan, memory and the time of each step
@@ -125,14 +115,14 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let output = LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?;
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, &output.names())?;
-    check_encoder(&checkpoint)?;
+    checkpoint.check_encoder()?;
     if !args.moments {
         checkpoint.check_space(args.space())?;
     }
     let files = args.open_images(checkpoint.config().image_step(args.space())).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
-    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
+    let gpu = open_device(&args.device, &args.elements).await?;
     let options = args.options();
     let loaded = LoadOptions::for_request(&options.request(images[0].size), args.elements.precision());
     let mut vae = load(&gpu, &checkpoint, loaded).await?;
@@ -191,11 +181,7 @@ impl EncodeArgs {
     }
 
     fn options(&self) -> EncodeOptions {
-        EncodeOptions {
-            profile: self.report.is_some(),
-            memory_budget: self.memory_budget,
-            parking: self.parking.into(),
-        }
+        self.budget.encode(self.report.is_some())
     }
 
     /// Fails if an output file would replace an input or another output.

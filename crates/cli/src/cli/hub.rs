@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use wgvae::files::Variant;
 use wgvae::hub::{HubFile, HubModel, HubName, HubOptions, HubProgress};
-use wgvae::{Bytes, Error, Result, Variant};
+use wgvae::{Bytes, Error, Result};
 
 use super::stderr::{Phase, say};
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use wgvae::{ByteSource, Error, FileSource, HostTensor, Images, MemorySource, Result, Size, read_images};
+use wgvae::files::{ByteSource, FileSource, MemorySource, read_images};
+use wgvae::{Error, HostTensor, Images, Result, Size};
 use wgvae_media::picture::{Fit, Fitted, PictureFile, Resize};
 
 use super::stderr::note;

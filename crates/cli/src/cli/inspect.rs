@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use wgvae::config::{AutoencoderConfig, Network, OwnLatents};
+use wgvae::files::LatentScale;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
-use wgvae::{
-    AutoencoderConfig, Bytes, Checkpoint, Direction, Error, LatentScale, LatentSpace, Network, OwnLatents, Result,
-};
+use wgvae::{Bytes, Checkpoint, Direction, Error, LatentSpace, Result};
 
 use super::{InspectArgs, ModelArgs, VariantArg, hub};
 

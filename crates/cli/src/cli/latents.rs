@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use wgvae::files::{ByteSource, FileSource, MemorySource, read_latents};
 use wgvae::internals::clips::{ClipLatents, is_clip, latents_shape};
-use wgvae::{ByteSource, Error, FileSource, Latents, MemorySource, Result, read_latents};
+use wgvae::{Error, Latents, Result};
 
 use super::{in_file, stdio};
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use wgvae::files::{StoredLatents, write_latents};
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::write_with_metadata;
-use wgvae::{Error, HostTensor, Result, StoredLatents, write_latents};
+use wgvae::{Error, HostTensor, Result};
 use wgvae_media::image_file::numbered;
 use wgvae_media::part_file::check_writable;
 

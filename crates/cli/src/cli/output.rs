@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use wgvae::images::{PixelFormat, RowPixels, Rows};
 use wgvae::internals::convert::to_bytes;
 use wgvae::internals::npy::npy_header;
 use wgvae::internals::safetensors::safetensors_header;
-use wgvae::{Error, Output, Result, RowPixels, Rows, Size};
+use wgvae::{Error, Result, Size};
 use wgvae_media::image_file::{self, ImageFormat, PngRows, encode_image, numbered};
 use wgvae_media::part_file::{PartFile, check_writable};
 
@@ -104,10 +105,10 @@ impl OutputFiles {
     }
 
     /// Returns the kind of pixels that the library must deliver.
-    pub(super) fn output(&self) -> Output {
+    pub(super) fn format(&self) -> PixelFormat {
         match self.format {
-            Format::Picture(_) => Output::Rgba8,
-            Format::Npy | Format::Safetensors => Output::Raw,
+            Format::Picture(_) => PixelFormat::Rgba8,
+            Format::Npy | Format::Safetensors => PixelFormat::Raw,
         }
     }
 

@@ -3,10 +3,9 @@
 mod budgets;
 mod clip;
 
-use wgvae::{
-    AutoencoderConfig, DeviceLimits, Direction, Error, Family, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request,
-    Result,
-};
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::device::DeviceLimits;
+use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request, Result};
 
 use super::clips::parts;
 use super::request::{check_weights, request_for};

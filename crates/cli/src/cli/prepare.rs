@@ -4,11 +4,15 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum as _};
-use wgvae::{Checkpoint, Error, Gpu, GpuOptions, LoadOptions, Precision, Preparing, Result, Vae};
+use wgvae::report::Preparing;
+use wgvae::{
+    Bytes, Checkpoint, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, LoadOptions, Precision, Result, Tiling,
+    Vae,
+};
 
 use super::stderr::{Phase, timed};
 use super::tuned::tuned;
-use super::{DecodeLimits, PrecisionArg};
+use super::{DecodeLimits, ParkingArg, PrecisionArg};
 
 /// Options that choose the device and its kernels.
 #[derive(Debug, Args)]
@@ -21,7 +25,7 @@ pub(super) struct DeviceArgs {
     no_tune: bool,
 }
 
-/// Options for the element type and the matrix units.
+/// Options for the element type, the matrix units and the limits of the device.
 #[derive(Debug, Args)]
 pub(super) struct ElementArgs {
     /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16
@@ -34,11 +38,40 @@ pub(super) struct ElementArgs {
     /// Convolutions whose channels fill whole matrices use them.
     #[arg(long)]
     matrix_units: bool,
+    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
+    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
+    limits: DecodeLimits,
+}
+
+/// Options for the memory that a run may take.
+#[derive(Debug, Args)]
+pub(super) struct BudgetArgs {
+    /// Most GPU memory to use, such as 512MiB; the result stays the same to the bit, the time does
+    /// not
+    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
+    memory_budget: Option<Bytes>,
+    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
+    /// memory
+    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
+    parking: ParkingArg,
+}
+
+impl BudgetArgs {
+    /// Returns the options of a decode in `tiling`, which measures stages if `profile`.
+    pub(super) fn decode(&self, tiling: Tiling, profile: bool) -> DecodeOptions {
+        DecodeOptions { profile, memory_budget: self.memory_budget, parking: self.parking.into(), tiling }
+    }
+
+    /// Returns the options of an encode, which measures stages if `profile`.
+    pub(super) fn encode(&self, profile: bool) -> EncodeOptions {
+        EncodeOptions { profile, memory_budget: self.memory_budget, parking: self.parking.into() }
+    }
 }
 
 impl ElementArgs {
     /// Defaults for commands without these options.
-    pub(super) const AUTO: Self = Self { precision: PrecisionArg::Auto, matrix_units: false };
+    pub(super) const AUTO: Self =
+        Self { precision: PrecisionArg::Auto, matrix_units: false, limits: DecodeLimits::Device };
 
     pub(super) fn precision(&self) -> Precision {
         self.precision.into()
@@ -57,10 +90,10 @@ impl ElementArgs {
 
 /// Opens a device on the chosen adapter, or on the best one, with the kernels that were measured on
 /// it.
-pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs, limits: DecodeLimits) -> Result<Gpu> {
+pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs) -> Result<Gpu> {
     let options = GpuOptions {
         adapter: device.adapter.clone(),
-        webgpu_default_limits: limits == DecodeLimits::WebgpuDefault,
+        webgpu_default_limits: elements.limits == DecodeLimits::WebgpuDefault,
         matrix_units: elements.matrix_units()?,
         ..GpuOptions::default()
     };

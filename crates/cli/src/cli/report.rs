@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use wgvae::{Bytes, DeviceLimits, Direction, EncodeOptions, Gpu, Plan, Plans, Request, Result, Size, Vae};
+use wgvae::device::DeviceLimits;
+use wgvae::report::Plan;
+use wgvae::{Bytes, Direction, EncodeOptions, Gpu, Plans, Request, Result, Size, Vae};
 use wgvae_media::clip_files::Fps;
 
 use super::images::Source;

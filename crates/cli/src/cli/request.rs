@@ -1,8 +1,7 @@
 //! Requests for a picture of some size: the decode that makes it, or the encode of it.
 
-use wgvae::{
-    AutoencoderConfig, Checkpoint, Direction, Error, LatentSpace, Request, Result, Size, check_decoder, check_encoder,
-};
+use wgvae::config::AutoencoderConfig;
+use wgvae::{Checkpoint, Direction, Error, LatentSpace, Request, Result, Size};
 
 /// Makes the request for a picture of `size` pixels, which `flag` gave. A decode starts from
 /// latents in `space`.
@@ -28,8 +27,8 @@ pub(super) fn request_for(
 /// Fails for a model without the weights that `operation` needs.
 pub(super) fn check_weights(checkpoint: &Checkpoint, operation: Direction) -> Result<()> {
     match operation {
-        Direction::Decode => check_decoder(checkpoint),
-        Direction::Encode => check_encoder(checkpoint),
+        Direction::Decode => checkpoint.check_decoder(),
+        Direction::Encode => checkpoint.check_encoder(),
     }
 }
 

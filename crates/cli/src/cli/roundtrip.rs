@@ -4,21 +4,21 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use wgvae::images::Posterior;
 use wgvae::quality::{psnr, squared_differences, ssim};
 use wgvae::{
-    Bytes, DecodeOptions, Direction, Directions, EncodeOptions, Error, Gpu, Images, LatentSpace, Latents, LoadOptions,
-    Posterior, Result, RowPixels, Rows, Size, Vae, check_decoder, check_encoder,
+    Bytes, Direction, Directions, Error, Gpu, Images, LatentSpace, Latents, LoadOptions, Result, Size, Tiling, Vae,
 };
 use wgvae_media::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae_media::part_file::check_writable;
 
+use super::ModelArgs;
 use super::images::SizeArgs;
 use super::interrupt::Interrupt;
 use super::paths::{check_replaced, model_files};
-use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
+use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::request::request_for;
 use super::session::{Run, Session};
-use super::{DecodeLimits, ModelArgs, ParkingArg};
 
 #[derive(Debug, Args)]
 pub(super) struct RoundtripArgs {
@@ -34,16 +34,8 @@ pub(super) struct RoundtripArgs {
     size: SizeArgs,
     #[command(flatten)]
     elements: ElementArgs,
-    /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
-    #[arg(long, value_enum, default_value_t = DecodeLimits::Device)]
-    limits: DecodeLimits,
-    /// Most GPU memory to use, such as 512MiB
-    #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
-    memory_budget: Option<Bytes>,
-    /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
-    /// memory
-    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
-    parking: ParkingArg,
+    #[command(flatten)]
+    budget: BudgetArgs,
     #[command(flatten)]
     device: DeviceArgs,
     /// Print the facts as JSON
@@ -60,8 +52,8 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     let checkpoint = args.model.open().await?;
     let inputs: Vec<_> = model_files(&checkpoint).chain([("IMAGE", args.image.as_path())]).collect();
     check_replaced(&inputs, &[("--output", &args.output)])?;
-    check_encoder(&checkpoint)?;
-    check_decoder(&checkpoint)?;
+    checkpoint.check_encoder()?;
+    checkpoint.check_decoder()?;
     let file = args.size.open(&args.image, checkpoint.config().latent_factor(LatentSpace::Vae)).await?;
     let (count, size) = (file.source().count, file.source().size);
     if count != 1 {
@@ -73,8 +65,8 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     format.check_size(&args.output, size)?;
     let images = file.read()?;
 
-    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let wanted = LoadOptions::for_request(&args.there().request(size), args.elements.precision());
+    let gpu = open_device(&args.device, &args.elements).await?;
+    let wanted = LoadOptions::for_request(&args.budget.encode(false).request(size), args.elements.precision());
     let mut vae = load(&gpu, &checkpoint, LoadOptions { directions: Directions::Both, ..wanted }).await?;
     let mut session = Session::new("encode and decode", &gpu, &interrupt, Some(2));
     let data = args.there_and_back(&images, space, &mut vae, &mut session).await?;
@@ -85,11 +77,6 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
 }
 
 impl RoundtripArgs {
-    /// Returns the options of the encode.
-    fn there(&self) -> EncodeOptions {
-        EncodeOptions { memory_budget: self.memory_budget, parking: self.parking.into(), ..EncodeOptions::default() }
-    }
-
     /// Encodes and decodes the image. Returns RGB `[h, w, 3]`. The latents are in the `space` that
     /// the network takes, mostly the VAE's own: their scale for a diffusion model does not matter
     /// here.
@@ -100,19 +87,12 @@ impl RoundtripArgs {
         vae: &mut Vae,
         session: &mut Session<'_>,
     ) -> Result<Vec<u8>> {
-        let moments = session.encode(vae, images, 0, &self.there(), 1).await?;
+        let moments = session.encode(vae, images, 0, &self.budget.encode(false), 1).await?;
         let mode = Posterior::new(moments, vae.config().latent_channels)?.into_mode();
         let latents = Latents::new(vae.encoded_latents(mode, space)?)?.in_space(space);
-        let EncodeOptions { memory_budget, parking, .. } = self.there();
-        let back = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };
-        let mut pixels = Vec::new();
-        let mut add = |rows: Rows<'_>| {
-            let RowPixels::Rgba8(rows) = rows.pixels else { unreachable!("a picture was asked for") };
-            pixels.extend(rows.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]));
-            Ok(())
-        };
-        session.decode(vae, &latents, 0, &back, &mut add).await?;
-        Ok(pixels)
+        let back = self.budget.decode(Tiling::Exact, false);
+        let pixels = session.decode_whole(vae, &latents, &back).await?;
+        Ok(pixels.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect())
     }
 
     fn answer(&self, gpu: &Gpu, size: Size, quality: &Quality, runs: &[Run], predicted: Bytes) -> String {

@@ -4,7 +4,8 @@
 use clap::Args;
 use serde_json::json;
 use wgvae::demo;
-use wgvae::{GpuOptions, Result, Selftest, SelftestControl, SelftestElements, SelftestRow, selftest};
+use wgvae::selftest::{self, Selftest, SelftestControl, SelftestElements, SelftestRow};
+use wgvae::{GpuOptions, Result};
 
 use super::{Answer, adapters};
 
@@ -23,7 +24,7 @@ pub(super) struct SelftestArgs {
 pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
     let options = GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() };
     let checkpoint = demo::checkpoint().await?;
-    let found = selftest(&options, &checkpoint, &demo::selftest(), &mut SelftestControl::default()).await?;
+    let found = selftest::run(&options, &checkpoint, &demo::selftest(), &mut SelftestControl::default()).await?;
     let text = if args.json { super::to_json(&json!(found)) } else { text(&found) };
     Ok(Answer { text, failed: !found.right })
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use wgvae::clips::{ClipDecoder, ClipEncoder};
+use wgvae::images::{PixelFormat, Pixels, Rows};
+use wgvae::report::{Fallback, Preparing, RunReport};
 use wgvae::{
-    Bytes, ClipDecoder, ClipEncoder, Control, DecodeOptions, EncodeOptions, Encoded, Fallback, Gpu, HostTensor, Images,
-    Latents, Pixels, Preparing, Progress, Result, Rows, RunReport, Vae,
+    Bytes, Control, DecodeOptions, EncodeOptions, Encoded, Gpu, HostTensor, Images, Latents, Progress, Result, Vae,
 };
 
 use super::interrupt::Interrupt;
@@ -68,17 +70,32 @@ impl<'a> Session<'a> {
     pub(super) async fn decode(
         &mut self,
         vae: &mut Vae,
-        latents: &Latents,
-        image: u32,
+        latents: (&Latents, u32),
+        format: PixelFormat,
         options: &DecodeOptions,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
     ) -> Result<()> {
         let before = self.before();
         let mut show = self.progress();
         let mut control = self.control(&mut show);
-        let decoded = vae.decode_rows(latents, image, options, &mut control, sink).await?;
+        let (batch, image) = latents;
+        let decoded = vae.decode_rows(batch.at(image), format, options, &mut control, sink).await?;
         self.add(before, (image, None), decoded.run, decoded.fallback, predicted(vae));
         Ok(())
+    }
+
+    /// Decodes `latents` of one image to RGBA bytes `[h, w, 4]`.
+    pub(super) async fn decode_whole(
+        &mut self,
+        vae: &mut Vae,
+        latents: &Latents,
+        options: &DecodeOptions,
+    ) -> Result<Vec<u8>> {
+        let before = self.before();
+        let mut show = self.progress();
+        let decoded = vae.decode_with(latents, options, &mut self.control(&mut show)).await?;
+        self.add(before, (0, None), decoded.run, decoded.fallback, predicted(vae));
+        Ok(decoded.pixels)
     }
 
     /// Decodes the next part of `clip` from image 0 of `latents`, and hands its frames to `sink`.
@@ -94,7 +111,7 @@ impl<'a> Session<'a> {
             frames += 1;
             sink(pixels)
         };
-        let (run, fallback) = clip.decode(latents, 0, &mut control, &mut counted).await?;
+        let (run, fallback) = clip.decode(latents, &mut control, &mut counted).await?;
         self.add_part(before, frames, run, fallback, predicted(clip.vae()).max(clip.plans().peak()));
         Ok(())
     }
@@ -124,7 +141,7 @@ impl<'a> Session<'a> {
             let before = self.before();
             let mut show = self.progress();
             let mut control = self.control(&mut show);
-            let encoded = vae.encode(images, image, options, &mut control).await?;
+            let encoded = vae.encode_with(images.at(image), options, &mut control).await?;
             self.add(before, (number, None), encoded.run, encoded.fallback, predicted(vae));
             if self.runs.last().is_none_or(|run| run.repeat + 1 >= repeat) {
                 return Ok(encoded.moments);
@@ -224,13 +241,14 @@ pub(super) async fn decode_all(
     files: &mut OutputFiles,
 ) -> Result<Vec<Run>> {
     let size = vae.image_size(latents);
+    let format = files.format();
     files.check_size(size)?;
     let mut session = Session::new("decode", gpu, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
     for image in 0..latents.count() {
         for repeat_index in 0..repeat {
             let mut sink = if repeat_index + 1 == repeat { Some(files.image(size, interrupt)?) } else { None };
             let mut add = |rows: Rows<'_>| sink.as_mut().map_or(Ok(()), |sink| sink.add(&rows));
-            session.decode(vae, latents, image, options, &mut add).await?;
+            session.decode(vae, (latents, image), format, options, &mut add).await?;
             sink.map_or(Ok(()), ImageSink::finish)?;
         }
     }

@@ -2,7 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use wgvae::{AutoencoderConfig, Blend, BlendRule, Error, Result, Size, Tiling};
+use wgvae::config::AutoencoderConfig;
+use wgvae::tiling::{Blend, BlendRule};
+use wgvae::{Error, Result, Size, Tiling};
 
 /// Tilings that the user can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde_json::json;
-use wgvae::{Gpu, GpuOptions, Result, Trial, TuneOptions, Tuning};
+use wgvae::tuning::{Trial, TuneOptions, Tuning};
+use wgvae::{Gpu, GpuOptions, Result};
 
 use super::adapters;
 use super::tuned::Tuned;

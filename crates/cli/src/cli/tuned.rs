@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use wgvae::{DeviceKind, Error, Gpu, Result, TuneOptions, Tuning};
+use wgvae::device::DeviceKind;
+use wgvae::tuning::{TuneOptions, Tuning};
+use wgvae::{Error, Gpu, Result};
 use wgvae_media::part_file::write_atomically;
 
 use super::stderr::{note, say, timed};

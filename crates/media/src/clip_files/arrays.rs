@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use wgvae::files::ByteSource;
 use wgvae::internals::array_file::ArrayFile;
 use wgvae::internals::clips::{ClipArray, ClipAxes};
 use wgvae::internals::images::TENSORS;
-use wgvae::{ByteSource, Error, Result, Size};
+use wgvae::{Error, Result, Size};
 
 use super::super::part_file::PartFile;
 use super::files::Files;
@@ -67,7 +68,7 @@ pub struct ArraySource {
 }
 
 impl ArraySource {
-    /// Finds the array of a .npy file, or a tensor as [`wgvae::read_images`] does.
+    /// Finds the array of a .npy file, or a tensor as [`wgvae::files::read_images`] does.
     ///
     /// # Errors
     /// [`Error::Format`](wgvae::Error::Format), [`Error::Io`](wgvae::Error::Io), or
@@ -87,7 +88,7 @@ impl ArraySource {
 /// Reads the shape of the images in `source`, from its header alone.
 ///
 /// # Errors
-/// The errors of [`wgvae::read_images`].
+/// The errors of [`wgvae::files::read_images`].
 pub async fn images_shape(source: &dyn ByteSource, tensor: Option<&str>) -> Result<Vec<u64>> {
     ArrayFile::find(source, "images", tensor, TENSORS).await.map(|file| file.info().shape.clone())
 }

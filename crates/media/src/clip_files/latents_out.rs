@@ -9,9 +9,10 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use wgvae::files::DType;
 use wgvae::internals::clips::ClipAxes;
 use wgvae::internals::convert::{to_bytes, to_f32};
-use wgvae::{DType, Error, Result, Size};
+use wgvae::{Error, Result, Size};
 
 use super::super::part_file::PartFile;
 use super::files::{Files, seekable};

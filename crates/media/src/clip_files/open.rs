@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use wgvae::{Error, FileSource, Result, Size};
+use wgvae::files::FileSource;
+use wgvae::{Error, Result, Size};
 
 use super::arrays::{ArraySink, ArraySource};
 use super::ffmpeg::{Codec, Ffmpeg, FfmpegSink, FfmpegSource};

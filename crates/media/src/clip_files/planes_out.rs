@@ -47,8 +47,8 @@ impl ArrayFormat {
     }
 
     /// Chooses the format of latents. A .safetensors file also stores their space, which
-    /// [`wgvae::read_latents`] reads back, and `facts` for people. A .npy file has no room for
-    /// either.
+    /// [`wgvae::files::read_latents`] reads back, and `facts` for people. A .npy file has no room
+    /// for either.
     ///
     /// # Errors
     /// See [`Self::of`].

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
+use wgvae::clips::ClipDecoder;
+use wgvae::files::ByteSource;
+use wgvae::images::{PixelFormat, Pixels};
 use wgvae::internals::clips::{ClipAxes, ClipLatents};
-use wgvae::{
-    ByteSource, ClipDecoder, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Output,
-    Pixels, Result,
-};
+use wgvae::{Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Result};
 use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
 
 use super::DecodeArgs;
@@ -49,15 +49,15 @@ pub(super) async fn run(
         create_sink(name, SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg })?;
     say_others(name, frames)?;
 
-    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
-    let output = match sink.wants() {
-        FrameFormat::Rgba8 => Output::Rgba8,
-        FrameFormat::Floats => Output::Raw,
+    let gpu = open_device(&args.device, &args.elements).await?;
+    let format = match sink.wants() {
+        FrameFormat::Rgba8 => PixelFormat::Rgba8,
+        FrameFormat::Floats => PixelFormat::Raw,
     };
-    let options = args.options(output, tiling);
-    let request = options.request(axes.size, space).of_clip();
+    let options = args.options(tiling);
+    let request = options.request(axes.size, space, format).of_clip();
     let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
-    let mut clip = vae.decode_clip(axes.size, space, &options).await?;
+    let mut clip = vae.decode_clip(axes.size, space, format, &options).await?;
     let start = Instant::now();
     let mut work =
         Work { latents, space, sink, written: 0, session: Session::new("decode", &gpu, interrupt, Some(axes.frames)) };

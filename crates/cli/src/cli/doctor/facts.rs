@@ -6,8 +6,9 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use wgvae::device::AdapterReport;
 use wgvae::hub::HubOptions;
-use wgvae::{AdapterReport, Gpu, GpuOptions};
+use wgvae::{Gpu, GpuOptions};
 use wgvae_media::clip_files::Ffmpeg;
 
 /// Environment variables that make Vulkan's loader use the named drivers in place of installed
@@ -83,7 +84,7 @@ pub(super) struct Hub {
 impl Facts {
     /// Collects the facts of this machine, for this user and environment.
     pub(super) async fn collect() -> Self {
-        let adapters = wgvae::adapters(None).await.unwrap_or_default();
+        let adapters = wgvae::device::adapters(None).await.unwrap_or_default();
         let refused = match adapters.is_empty() {
             true => None,
             false => Gpu::request(&GpuOptions::default()).await.err().map(|error| error.to_string()),

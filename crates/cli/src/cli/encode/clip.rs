@@ -4,9 +4,10 @@
 use std::time::Instant;
 
 use serde_json::json;
+use wgvae::clips::ClipEncoder;
 use wgvae::internals::clips::TimeFactor;
 use wgvae::model::networks::encoded_channels;
-use wgvae::{Checkpoint, ClipEncoder, Direction, Directions, Error, HostTensor, Images, LoadOptions, Result, Size};
+use wgvae::{Checkpoint, Direction, Directions, Error, HostTensor, Images, LoadOptions, Result, Size};
 use wgvae_media::clip_files::{
     ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Padded, open_source,
 };
@@ -37,7 +38,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
-    let gpu = open_device(&args.device, &args.elements, args.limits).await?;
+    let gpu = open_device(&args.device, &args.elements).await?;
     let options = args.options();
     let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision());
     let mut vae = load(&gpu, &checkpoint, loaded).await?;

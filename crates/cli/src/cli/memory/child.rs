@@ -95,7 +95,7 @@ pub(super) fn adapters(
 ) -> Result<Vec<(usize, wgvae_memory_report::Adapter)>> {
     match ask(&Request::Adapters(wanted.map(str::to_owned)), through, interrupt)? {
         Answer::Adapters(adapters) => Ok(adapters),
-        Answer::NoAdapter(reason) => Err(wgvae::DeviceError::NoAdapter(reason).into()),
+        Answer::NoAdapter(reason) => Err(wgvae::device::DeviceError::NoAdapter(reason).into()),
         Answer::Failed(reason) => Err(Error::input("adapters", "a list of adapters", reason)),
         Answer::Measured(_) => Err(Error::input("adapters", "a list of adapters", "a measurement")),
     }

@@ -6,9 +6,12 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use wgvae::device::{AdapterReport, DeviceError};
+use wgvae::images::PixelFormat;
+use wgvae::report::RunReport;
 use wgvae::{
-    AdapterReport, Bytes, Control, DecodeOptions, DeviceError, Direction, EncodeOptions, Error, Frames, Gpu,
-    GpuOptions, HostTensor, Images, Latents, LoadOptions, Result, RunReport, Size, Vae,
+    Bytes, Control, DecodeOptions, Direction, EncodeOptions, Error, Frames, Gpu, GpuOptions, HostTensor, Images,
+    Latents, LoadOptions, Result, Size, Vae,
 };
 use wgvae_memory_report::{Adapter, Measured};
 
@@ -74,7 +77,7 @@ pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
     let request: Request = serde_json::from_str(&args.request)
         .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
     let answer = match request {
-        Request::Adapters(wanted) => match wgvae::adapters(wanted.as_deref()).await {
+        Request::Adapters(wanted) => match wgvae::device::adapters(wanted.as_deref()).await {
             Ok(found) => Answer::Adapters(found.iter().map(|(index, report)| (*index, adapter(report))).collect()),
             Err(Error::Device(DeviceError::NoAdapter(reason))) => Answer::NoAdapter(reason),
             Err(error) => Answer::Failed(error.to_string()),
@@ -139,7 +142,7 @@ async fn decode(gpu: &Gpu, vae: &mut Vae, request: &wgvae::Request) -> Result<Me
     let start = Instant::now();
     vae.prepare(request).await?;
     let prepare = start.elapsed().as_secs_f64();
-    let decoded = vae.decode(&latents, 0, &options, &mut Control::default()).await?;
+    let decoded = vae.decode_with(&latents, &options, &mut Control::default()).await?;
     Ok(measured(gpu, vae, Times { prepare, run: decoded.run.seconds }))
 }
 
@@ -150,7 +153,7 @@ async fn encode(gpu: &Gpu, vae: &mut Vae, request: &wgvae::Request) -> Result<Me
     let start = Instant::now();
     vae.prepare(request).await?;
     let prepare = start.elapsed().as_secs_f64();
-    let encoded = vae.encode(&images, 0, &options, &mut Control::default()).await?;
+    let encoded = vae.encode_with(&images, &options, &mut Control::default()).await?;
     Ok(measured(gpu, vae, Times { prepare, run: encoded.run.seconds }))
 }
 
@@ -159,11 +162,11 @@ async fn decode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job
     let (parts, latents) = (parts(vae.config(), *frames)?, made_up_latents(vae, request)?);
     let options = DecodeOptions { memory_budget: request.memory_budget, ..DecodeOptions::default() };
     let start = Instant::now();
-    let mut clip = vae.decode_clip(request.size, request.latents, &options).await?;
+    let mut clip = vae.decode_clip(request.size, request.latents, PixelFormat::Rgba8, &options).await?;
     let mut times = Times { prepare: start.elapsed().as_secs_f64(), ..Times::default() };
     for _ in 0..parts {
         let start = Instant::now();
-        times.add(start, &clip.decode(&latents, 0, &mut Control::default(), &mut |_| Ok(())).await?.0);
+        times.add(start, &clip.decode(&latents, &mut Control::default(), &mut |_| Ok(())).await?.0);
     }
     Ok(measured(gpu, clip.vae(), times))
 }

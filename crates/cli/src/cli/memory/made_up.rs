@@ -7,9 +7,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::files::{ByteSource, ReadFuture};
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
-use wgvae::{AutoencoderConfig, ByteSource, Checkpoint, Error, Family, ReadFuture, Result};
+use wgvae::{Checkpoint, Error, Result};
 
 /// Bytes of an element in the file, f32.
 const ELEMENT: u64 = 4;

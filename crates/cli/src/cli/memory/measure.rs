@@ -1,10 +1,10 @@
 //! Measurement loop over adapters, models, precisions, sizes, frames and budgets. Predicts each
 //! decode or encode here, and has a child process measure it.
 
-use wgvae::{
-    AutoencoderConfig, Bytes, Checkpoint, DeviceLimits, Direction, Error, LatentSpace, Plan, Plans, Precision, Result,
-    Size, Storage, check_clips,
-};
+use wgvae::config::AutoencoderConfig;
+use wgvae::device::DeviceLimits;
+use wgvae::report::Plan;
+use wgvae::{Bytes, Checkpoint, Direction, Error, LatentSpace, Plans, Precision, Result, Size, Storage};
 use wgvae_memory_report::{Adapter, Machine, Measured, Measurement, MemoryReport, Predicted, SCHEMA, States, VERSION};
 
 use super::MemoryArgs;
@@ -81,7 +81,7 @@ fn check(checkpoint: &Checkpoint, operation: Direction, frames: &[u64]) -> Resul
     for frames in &clips {
         parts(checkpoint.config(), *frames)?;
     }
-    if clips.is_empty() { Ok(()) } else { check_clips(checkpoint, operation.into()) }
+    if clips.is_empty() { Ok(()) } else { checkpoint.check_clips(operation.into()) }
 }
 
 /// Returns every combination, in the order of the arguments.

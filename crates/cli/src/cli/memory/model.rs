@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
+use wgvae::config::{FAMILIES, Family};
 use wgvae::demo;
-use wgvae::{Checkpoint, Error, FAMILIES, Family, Result};
+use wgvae::{Checkpoint, Error, Result};
 use wgvae_memory_report::WeightSource;
 
 use super::made_up;

@@ -2,7 +2,8 @@
 //! a picture.
 
 use serde_json::{Value, json};
-use wgvae::{Bytes, Error, Plan, Result};
+use wgvae::report::Plan;
+use wgvae::{Bytes, Error, Result};
 use wgvae_media::part_file::{check_writable, write_atomically};
 use wgvae_memory_report::chart::{Axis, COLORS, Chart, Line, Marks, Shape, WHITE, log2_bytes, svg};
 

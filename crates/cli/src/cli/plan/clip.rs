@@ -1,7 +1,9 @@
 //! `wgvae plan --frames`: memory and time of a clip, whose parts have two plans.
 
 use serde_json::json;
-use wgvae::{DeviceLimits, Plan, Plans};
+use wgvae::Plans;
+use wgvae::device::DeviceLimits;
+use wgvae::report::Plan;
 
 use crate::cli::report::{clip_json, plan_json};
 use crate::cli::{PlanArgs, to_json};
