@@ -147,9 +147,7 @@ fn gpu_with_kernels_of(kind: DeviceKind, vendor: Vendor) -> Gpu {
 #[test]
 fn all_kernels_give_the_same_bits() {
     let bits = |gpu: &Gpu, fixture: &Fixture, precision: Precision| -> Vec<u32> {
-        let decoded = decode(gpu, fixture, precision);
-        let values = decoded.pixels;
-        values.into_iter().map(f32::to_bits).collect()
+        decode(gpu, fixture, precision).pixels.into_iter().map(f32::to_bits).collect()
     };
     let cpu = gpu_with_kernels_of(DeviceKind::Cpu, Vendor::Other);
     let others =

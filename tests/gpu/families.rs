@@ -76,9 +76,7 @@ fn check(golden: &Golden, name: &str, output: &str, found: &[f32], precision: (P
 
 fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> Vec<f32> {
     let options = DecodeOptions { memory_budget: budget, ..DecodeOptions::default() };
-    let decoded = block_on(vae.decode_raw(latents, &options, &mut Control::default())).unwrap();
-    let values = decoded.pixels;
-    values
+    block_on(vae.decode_raw(latents, &options, &mut Control::default())).unwrap().pixels
 }
 
 fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {

@@ -278,8 +278,7 @@ fn an_estimate_is_near_and_takes_less() {
             vae.planner().plan(&options.request(latents.size(), LatentSpace::Model, PixelFormat::Raw)).unwrap().peak();
         let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
         assert_eq!(gpu.ledger().current(), peak);
-        let values = decoded.pixels;
-        (values, peak)
+        (decoded.pixels, peak)
     };
     let ((exact, whole), (estimate, less)) = (decode(Tiling::Exact), decode(Tiling::Estimate));
     let largest = exact.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
