@@ -234,7 +234,7 @@ fn not_a_byte_more_than_predicted() {
         drop(vae);
         let decode = |limit: u64| {
             let mut vae = open(Some(Bytes(limit)));
-            block_on(vae.decode_with(&latents, &options, &mut Control::default())).map(|decoded| decoded.fallback)
+            block_on(vae.decode_raw(&latents, &options, &mut Control::default())).map(|decoded| decoded.fallback)
         };
         assert_eq!(decode(peak.0).unwrap(), None, "{parking:?}: {peak} are enough");
         match decode(peak.0 - 1) {
