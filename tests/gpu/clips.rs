@@ -329,7 +329,7 @@ fn an_error_ends_a_clip_and_the_next_is_right() {
     let (again, _) = decode(&mut vae, &latents, None);
     assert_same_bits(&again, &wanted, "after a clip that was cancelled");
     let small = Size { width: 2, height: 2 };
-    let error = block_on(vae.decode(&latents)).unwrap_err();
+    let error = block_on(vae.decode(latents.at(0))).unwrap_err();
     assert!(error.to_string().contains("clips"), "{error}");
     let mut clip =
         block_on(vae.decode_clip(small, LatentSpace::Model, PixelFormat::Raw, &DecodeOptions::default())).unwrap();
