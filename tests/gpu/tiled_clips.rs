@@ -146,7 +146,7 @@ fn images_of_video_networks() {
         let load = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
         let mut vae = block_on(Vae::load(&gpu, &checkpoint(&golden), load)).unwrap();
         let options = DecodeOptions { tiling: tiling(&golden), ..DecodeOptions::default() };
-        let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
+        let decoded = block_on(vae.decode_raw(latents.at(0), &options, &mut Control::default())).unwrap();
         let error = relative_error(&decoded.pixels, &wanted);
         assert!(error <= 1e-4, "{name}: {error:.1e}");
     }
