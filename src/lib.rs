@@ -70,7 +70,7 @@ pub mod images {
     pub use crate::vae::{At, PixelFormat, Pixels, Posterior, RowPixels, Rows};
 }
 
-/// Clips, which are decoded and encoded part by part: see [`Vae::decode_clip`](crate::Vae).
+/// Clips, which [`Vae::decode_clip`](crate::Vae::decode_clip) decodes part by part.
 pub mod clips {
     pub use crate::vae::{ClipDecoder, ClipEncoder};
 }

@@ -18,7 +18,7 @@ use crate::watch::Watch;
 /// or floats `[f, 3, h, w]`.
 ///
 /// # Errors
-/// See [`wgvae::Clip::decode`]; also exceptions of `take`.
+/// See [`wgvae::clips::ClipDecoder::decode`]; also exceptions of `take`.
 pub(crate) fn decode(
     device: &Device,
     load: LoadOptions,
@@ -71,7 +71,7 @@ pub(crate) fn decode(
 /// each part, `[1, c, h, w]`.
 ///
 /// # Errors
-/// See [`wgvae::Clip::encode`]; also exceptions of `take`.
+/// See [`wgvae::clips::ClipEncoder::encode`]; also exceptions of `take`.
 pub(crate) fn encode(
     device: &Device,
     load: LoadOptions,

@@ -17,7 +17,7 @@ pub(super) const QUAD: u32 = 4;
 #[derive(Debug, Clone, Default)]
 pub struct GpuOptions {
     /// Part of the adapter's name, backend, driver or type, in any case; or its index in the list
-    /// that [`adapters`] returns. `None` stands for the best adapter.
+    /// that [`crate::device::adapters`] returns. `None` stands for the best adapter.
     pub adapter: Option<String>,
     /// A kind of device and a vendor whose kernels and tiles are used, whatever the adapter is. For
     /// tests and comparisons.

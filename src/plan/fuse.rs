@@ -16,7 +16,7 @@ struct View {
     prologue: Prologue,
 }
 
-/// Fuses `graph`. `stream_scale` is 1 for f32 storage, see [`stream_scale`].
+/// Fuses `graph`. `stream_scale` is 1 for f32 storage, see `plan::stream_scale`.
 ///
 /// # Panics
 /// Panics if the graph has an operation where no supported model has one: a bug in its builder.

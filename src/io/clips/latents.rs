@@ -21,7 +21,7 @@ pub struct ClipLatents {
 }
 
 impl ClipLatents {
-    /// Finds the latents as [`crate::read_latents`] does. `channels` is the number of latent
+    /// Finds the latents as [`crate::files::read_latents`] does. `channels` is the number of latent
     /// channels of the model.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl ClipLatents {
 /// Reads the shape of the latents in `source`, from its header alone.
 ///
 /// # Errors
-/// The errors of [`crate::read_latents`].
+/// The errors of [`crate::files::read_latents`].
 pub async fn latents_shape(source: &dyn ByteSource, name: Option<&str>) -> Result<Vec<u64>> {
     find_latents(source, name).await.map(|(file, _)| file.info().shape.clone())
 }
