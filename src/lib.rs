@@ -64,13 +64,15 @@ pub use vae::{
     Precision, Request, Vae, plan,
 };
 
-/// Images: one of a batch, its pixels, and the distribution that an encode gives.
+/// Pixels and rows of decoded images, the choice of one image of a batch, and the distribution that
+/// an encode gives.
 pub mod images {
     pub use crate::plan::{ChannelOrder, Output};
     pub use crate::vae::{At, PixelFormat, Pixels, Posterior, RowPixels, Rows};
 }
 
-/// Clips, which [`Vae::decode_clip`](crate::Vae::decode_clip) decodes part by part.
+/// Clips, decoded and encoded part by part: see [`Vae::decode_clip`](crate::Vae::decode_clip) and
+/// [`Vae::encode_clip`](crate::Vae::encode_clip).
 pub mod clips {
     pub use crate::vae::{ClipDecoder, ClipEncoder};
 }
@@ -82,7 +84,7 @@ pub mod config {
     };
 }
 
-/// Devices: which there are, their limits as plain data, their memory, and what can go wrong.
+/// Adapters, the limits of a device as plain data, its memory, and its errors.
 pub mod device {
     pub use crate::error::DeviceError;
     pub use crate::gpu::{AdapterReport, Ledger, adapters};

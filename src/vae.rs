@@ -31,7 +31,6 @@ pub use self::every_kernel::{compile_all, every_variant, odd_network, variants_f
 pub use self::images::Images;
 pub use self::latents::Latents;
 pub use self::options::{DecodeOptions, EncodeOptions, LoadOptions, Parking, Precision};
-pub(crate) use self::pixels::place;
 pub use self::pixels::{PixelFormat, Pixels, RowPixels, Rows};
 pub use self::planner::{Planner, plan};
 pub use self::plans::Plans;
@@ -40,7 +39,7 @@ pub use self::request::{Frames, Request};
 pub use self::run::Fallback;
 pub use self::scaling::scale_latents;
 
-use self::pixels::{Frame, check_finite};
+use self::pixels::{Frame, check_finite, place};
 use self::request::Job;
 use self::run::Ready;
 use self::tiled::{DeliverRows, Mosaic};
@@ -58,8 +57,8 @@ use crate::tensor::{Bytes, Size, Storage};
 pub struct Decoded<P = Vec<u8>> {
     /// The image's size in pixels.
     pub size: Size,
-    /// The image: RGBA bytes `[h, w, 4]`, clamped, with alpha 255; or floats `[c, h, w]`, not
-    /// clamped, about -1 to 1; or `()`, if it is elsewhere.
+    /// The image: RGBA bytes `[h, w, 4]`, clamped, with alpha 255; or floats `[c, h, w]` as the
+    /// network gives them; or `()`, if a sink took the rows or the picture stays on the device.
     pub pixels: P,
     /// The times of the run.
     pub run: RunReport,
@@ -118,7 +117,9 @@ impl Vae {
 
     /// Allocates buffers and compiles kernels for `request`, unless that was the last one. Decoding
     /// and encoding do this themselves. In tiles, prepares the plan of the tiles that take the most
-    /// memory.
+    /// memory. The request's output must be that of the decode, or the decode prepares again:
+    /// `Rgba8` for [`Self::decode`], `Raw` for [`Self::decode_raw`], `Picture` for
+    /// [`Self::decode_picture`].
     ///
     /// If the device has too little memory for the plan, a smaller one replaces it and is returned;
     /// see [`Fallback`].
@@ -199,7 +200,8 @@ impl Vae {
         self.decode_frame(latents.into(), PixelFormat::Rgba8, options, control).await
     }
 
-    /// Decodes an image to floats `[c, h, w]`, not clamped, about -1 to 1. See [`Self::decode`].
+    /// Decodes an image to floats `[c, h, w]`, as the network gives them, about -1 to 1: some
+    /// networks clamp them, most do not. See [`Self::decode`].
     ///
     /// # Errors
     /// See [`Self::decode_rows`].
@@ -274,8 +276,9 @@ impl Vae {
         self.decode_bytes(latents.into(), Output::Picture(order), options, control, &mut |_, _, _| Ok(())).await
     }
 
-    /// Decodes an image and hands bytes of `output` to `deliver`: the size of the image, the first
-    /// row and the row after the last, and those rows of each plane. See [`Self::decode_rows`].
+    /// Decodes an image and hands its rows to `deliver`. If a smaller plan begins again, rows come
+    /// again. For a picture that stays on the device, the data are the words of `image_check`, and
+    /// not pixels. See [`Self::decode_rows`].
     ///
     /// # Errors
     /// See [`Self::decode_rows`].

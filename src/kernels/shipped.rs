@@ -21,7 +21,8 @@ const ROWS: [MeasuredTile; 1] = [
     MeasuredTile { driver: "llvmpipe Mesa ", since: [26, 1], tile: MatmulTile::Quad { rows: 8, columns4: 8 } },
 ];
 
-/// Returns the tile for products on `driver`, spelled as in [`crate::AdapterReport::driver`].
+/// Returns the tile for products on `driver`, spelled as in
+/// [`crate::device::AdapterReport::driver`].
 pub(crate) fn tile(driver: &str) -> Option<MatmulTile> {
     let is_of =
         |row: &&MeasuredTile| driver.strip_prefix(row.driver).and_then(version).is_some_and(|found| found >= row.since);

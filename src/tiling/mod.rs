@@ -12,8 +12,10 @@ mod grid;
 mod linear;
 mod planes;
 
+#[doc(hidden)]
 pub use self::blender::{Band, Blender};
 pub use self::grid::{Grid, Tile};
+#[doc(hidden)]
 pub use self::planes::Planes;
 
 use serde::{Deserialize, Serialize};

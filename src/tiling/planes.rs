@@ -42,11 +42,6 @@ impl Planes {
         self
     }
 
-    /// Returns the values, `[3, h, w]`.
-    pub fn into_data(self) -> Vec<f32> {
-        self.data
-    }
-
     /// Converts to RGBA8 `[h, w, 4]`: `round(clamp(x / 2 + 1/2) * 255)`, half to even, as the
     /// kernel `image_out` does. Alpha is 255, or 0 if a colour is not finite.
     pub fn to_rgba8(&self) -> Vec<u8> {

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// One image of a batch of `Latents` or `Images`. A reference to a batch stands for its only image;
-/// their method `at` chooses one of several.
+/// One image of a batch of `Latents` or `Images`: `&batch` means its only image, and
+/// `batch.at(index)` one of several.
 #[derive(Debug)]
 pub struct At<'a, B> {
     pub(super) batch: &'a B,

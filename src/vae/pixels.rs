@@ -13,7 +13,8 @@ pub enum PixelFormat {
     /// RGBA bytes, clamped; alpha is 255.
     #[default]
     Rgba8,
-    /// Planes of floats, not clamped; for an image about -1 to 1.
+    /// Planes of floats as the network gives them, about -1 to 1: some networks clamp them, most do
+    /// not.
     Raw,
 }
 
@@ -31,33 +32,38 @@ impl From<PixelFormat> for Output {
 pub enum Pixels {
     /// RGBA bytes `[h, w, 4]`, clamped; alpha is 255.
     Rgba8(Vec<u8>),
-    /// Floats `[c, h, w]`, not clamped; for an image about -1 to 1.
+    /// Floats `[c, h, w]`, see [`PixelFormat::Raw`].
     Raw(Vec<f32>),
 }
 
 /// The memory of a whole frame: bytes of RGBA pixels, or planes of floats. In both, a pixel of a
 /// plane has four bytes.
-pub(crate) trait Frame: Default {
+pub(super) trait Frame: Default {
     /// Returns the frame's bytes, `length` of them: zeros at first.
     fn bytes(&mut self, length: usize) -> &mut [u8];
 }
 
 impl Frame for Vec<u8> {
     fn bytes(&mut self, length: usize) -> &mut [u8] {
-        self.resize(length, 0);
+        if self.is_empty() {
+            // The system's own zeros, which take no time.
+            *self = vec![0; length];
+        }
         self
     }
 }
 
 impl Frame for Vec<f32> {
     fn bytes(&mut self, length: usize) -> &mut [u8] {
-        self.resize(length / 4, 0.0);
+        if self.is_empty() {
+            *self = vec![0.0; length / 4];
+        }
         bytemuck::cast_slice_mut(self)
     }
 }
 
 /// Copies `data`, some `rows` of each plane of an image of `size`, into their place in `frame`.
-pub(crate) fn place(frame: &mut impl Frame, size: Size, rows: (u32, u32), data: &[u8]) {
+pub(super) fn place(frame: &mut impl Frame, size: Size, rows: (u32, u32), data: &[u8]) {
     let row = size.width as usize * 4;
     let (plane, start, part) = (size.height as usize * row, rows.0 as usize * row, (rows.1 - rows.0) as usize * row);
     let frame = frame.bytes(data.len() / part * plane);
@@ -82,7 +88,7 @@ pub struct Rows<'a> {
 pub enum RowPixels<'a> {
     /// RGBA bytes `[rows, w, 4]`, clamped; alpha is 255.
     Rgba8(&'a [u8]),
-    /// Floats `[c, rows, w]`, not clamped. An image has 3 channels, about -1 to 1.
+    /// Floats `[c, rows, w]`, see [`PixelFormat::Raw`]. An image has 3 channels.
     Raw(Cow<'a, [f32]>),
 }
 
@@ -121,8 +127,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Checks `data`, rows from `start` on of an image of `size`, because an overflow must not pass as
-/// a black picture.
+/// Returns an error for a value that is not finite in `data`, rows of an image of `size`: an
+/// overflow must not pass as a black picture.
 ///
 /// `image_out` writes alpha 0 if a colour is not finite. For a picture that stays on the device,
 /// the data are the words of `image_check`, one for each of its workgroups: 1 + the index of the

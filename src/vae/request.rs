@@ -108,7 +108,8 @@ impl LoadOptions {
 }
 
 impl DecodeOptions {
-    /// Makes a request to decode latents of `latent_size`, in `space`, to one image of `output`.
+    /// Makes a request to decode latents of `latent_size`, in `space`, to one image in the form
+    /// `output`.
     pub fn request(&self, latent_size: Size, space: LatentSpace, output: impl Into<Output>) -> Request {
         let Self { profile, memory_budget, parking, tiling } = *self;
         Request {

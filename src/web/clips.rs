@@ -114,9 +114,9 @@ impl WebPlanner {
     #[wasm_bindgen(js_name = planClip)]
     pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
         let options: WebDecodeOptions = from_js("plan options", options)?;
-        let output = options.output();
+        let frames = options.frames();
         let options = options.options(self.planner.config())?;
-        let plans = self.planner.plan(&options.request(Size { width, height }, self.space, output).of_clip())?;
+        let plans = self.planner.plan(&options.request(Size { width, height }, self.space, frames).of_clip())?;
         Ok(plan_js(&plans, plans.later().result))
     }
 

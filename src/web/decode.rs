@@ -105,9 +105,9 @@ impl WebVae {
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
         let size = self.vae.image_size(latents);
-        let mut image = options.image(size)?;
+        let image = options.image(size)?;
         let mut place = |_: Size, rows: (u32, u32), data: &[u8]| {
-            if let Some(image) = &mut image {
+            if let Some(image) = &image {
                 image.place(rows, data);
             }
             Ok(())

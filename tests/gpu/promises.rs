@@ -7,8 +7,8 @@ use pollster::block_on;
 use wgvae::device::DeviceError;
 use wgvae::images::{ChannelOrder, PixelFormat};
 use wgvae::{
-    Control, DecodeOptions, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions, Precision, Storage,
-    Vae,
+    Control, DecodeOptions, Error, Gpu, GpuOptions, HostTensor, Images, LatentSpace, Latents, LoadOptions, Precision,
+    Storage, Vae,
 };
 
 use crate::decode::{checkpoint, checkpoint_with, fixture};
@@ -53,9 +53,9 @@ fn the_drivers_allocator_agrees_within_five_percent() {
 fn a_second_decode_compiles_and_allocates_nothing() {
     let (gpu, mut vae, latents) = load("toy_odd");
     let options = DecodeOptions::default();
-    let first = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
+    let first = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
     let before = (gpu.ledger().created(), gpu.compiled().0);
-    let second = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
+    let second = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
     assert_eq!((gpu.ledger().created(), gpu.compiled().0), before);
     assert_eq!(first.pixels, second.pixels);
 }
@@ -82,16 +82,29 @@ fn a_batch_is_decoded_image_by_image() {
     shape[0] = 2;
     let batch = Latents::new(HostTensor { shape, data }).unwrap();
     let options = DecodeOptions::default();
-    let alone = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
-    let second = block_on(vae.decode_with(batch.at(1), &options, &mut Control::default())).unwrap();
+    let alone = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
+    let second = block_on(vae.decode_raw(batch.at(1), &options, &mut Control::default())).unwrap();
     assert_eq!(alone.pixels, second.pixels);
+}
+
+#[test]
+fn one_image_of_several_must_be_chosen() {
+    let (_, mut vae, _) = load("toy_odd");
+    let latents = Latents::new(HostTensor { shape: vec![2, 4, 4, 6], data: vec![0.1; 192] }).unwrap();
+    let error = block_on(vae.decode(&latents)).unwrap_err().to_string();
+    assert_eq!(error, "latents: expected one image, or one chosen by `at`, found 2 images");
+    let error = block_on(vae.decode(latents.at(2))).unwrap_err().to_string();
+    assert_eq!(error, "image index: expected below 2, found 2");
+    let images = Images::new(HostTensor { shape: vec![2, 3, 16, 16], data: vec![0.1; 1536] }).unwrap();
+    let error = block_on(vae.encode(&images)).unwrap_err().to_string();
+    assert_eq!(error, "images: expected one image, or one chosen by `at`, found 2 images");
 }
 
 #[test]
 fn a_cancelled_decode_stops_and_the_next_one_works() {
     let (_, mut vae, latents) = load("toy_wide");
     let options = DecodeOptions::default();
-    let whole = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
+    let whole = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
     let cancel = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&cancel);
     let mut calls = 0;
@@ -105,10 +118,10 @@ fn a_cancelled_decode_stops_and_the_next_one_works() {
         cancel: Some(cancel),
         submission_target: Some(std::time::Duration::ZERO),
     };
-    let error = block_on(vae.decode_with(&latents, &options, &mut control)).unwrap_err();
+    let error = block_on(vae.decode_raw(&latents, &options, &mut control)).unwrap_err();
     assert!(matches!(error, Error::Cancelled), "{error}");
     assert!(calls >= 1);
-    let again = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
+    let again = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
     assert_eq!(whole.pixels, again.pixels);
 }
 

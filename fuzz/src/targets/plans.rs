@@ -154,7 +154,7 @@ fn check_picture(case: &Sound, plan: &Plan) {
     }
 }
 
-/// Every public field in the arguments of `plan_decode`, with any value.
+/// Every public field in the arguments of `wgvae::plan`, with any value.
 struct Anything {
     /// True if a valid network replaces the next four fields.
     usual: bool,

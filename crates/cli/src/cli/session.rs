@@ -66,7 +66,7 @@ impl<'a> Session<'a> {
         Self { gpu, interrupt, phase, total, runs: Vec::new(), predicted: Bytes(0), compiling: Duration::ZERO }
     }
 
-    /// Decodes image `image` of `latents` and hands its rows to `sink`.
+    /// Decodes one image of a batch of latents, by its index, and hands its rows to `sink`.
     pub(super) async fn decode(
         &mut self,
         vae: &mut Vae,
@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
         Ok(decoded.pixels)
     }
 
-    /// Decodes the next part of `clip` from image 0 of `latents`, and hands its frames to `sink`.
+    /// Decodes `latents` of one frame as the next part of `clip`, and hands its frames to `sink`.
     pub(super) async fn decode_part(
         &mut self,
         clip: &mut ClipDecoder<'_>,
