@@ -197,7 +197,7 @@ impl Vae {
         options: &DecodeOptions,
         control: &mut Control<'_>,
     ) -> Result<Decoded> {
-        self.decode_frame(latents.into(), PixelFormat::Rgba8, options, control).await
+        self.decode_frame(latents.into(), options, control).await
     }
 
     /// Decodes an image to floats `[c, h, w]`, as the network gives them, about -1 to 1: some
@@ -211,14 +211,13 @@ impl Vae {
         options: &DecodeOptions,
         control: &mut Control<'_>,
     ) -> Result<Decoded<Vec<f32>>> {
-        self.decode_frame(latents.into(), PixelFormat::Raw, options, control).await
+        self.decode_frame(latents.into(), options, control).await
     }
 
-    /// Decodes an image to a frame of `format`.
+    /// Decodes an image to a whole frame.
     async fn decode_frame<F: Frame>(
         &mut self,
         latents: At<'_, Latents>,
-        format: PixelFormat,
         options: &DecodeOptions,
         control: &mut Control<'_>,
     ) -> Result<Decoded<F>> {
@@ -228,7 +227,7 @@ impl Vae {
             Ok(())
         };
         let Decoded { size, run, fallback, .. } =
-            self.decode_bytes(latents, format.into(), options, control, &mut add).await?;
+            self.decode_bytes(latents, F::FORMAT.into(), options, control, &mut add).await?;
         Ok(Decoded { size, pixels, run, fallback })
     }
 

@@ -39,11 +39,16 @@ pub enum Pixels {
 /// The memory of a whole frame: bytes of RGBA pixels, or planes of floats. In both, a pixel of a
 /// plane has four bytes.
 pub(super) trait Frame: Default {
+    /// The kind of its pixels.
+    const FORMAT: PixelFormat;
+
     /// Returns the frame's bytes, `length` of them: zeros at first.
     fn bytes(&mut self, length: usize) -> &mut [u8];
 }
 
 impl Frame for Vec<u8> {
+    const FORMAT: PixelFormat = PixelFormat::Rgba8;
+
     fn bytes(&mut self, length: usize) -> &mut [u8] {
         if self.is_empty() {
             // The system's own zeros, which take no time.
@@ -54,6 +59,8 @@ impl Frame for Vec<u8> {
 }
 
 impl Frame for Vec<f32> {
+    const FORMAT: PixelFormat = PixelFormat::Raw;
+
     fn bytes(&mut self, length: usize) -> &mut [u8] {
         if self.is_empty() {
             *self = vec![0.0; length / 4];
