@@ -33,7 +33,7 @@ export function makeInstance(watch: (exports: InitOutput) => InitOutput): Wasm;
 /// Rewrites wasm-bindgen's `script` and its `types`.
 pub(crate) fn make(script: &str, types: &str) -> Result<Instances> {
     let mut names = Names::default();
-    let script = script.lines().map(|line| names.local(line)).collect::<Result<Vec<_>>>()?;
+    let script = without_docs(script).map(|line| names.local(line)).collect::<Result<Vec<_>>>()?;
     let end = script.iter().filter(|line| *line == EXPORTS_AT_THE_END).count();
     let taken = script.iter().filter(|line| *line == INSTANCE).count();
     ensure!(
@@ -47,6 +47,17 @@ pub(crate) fn make(script: &str, types: &str) -> Result<Instances> {
     Ok(Instances {
         script: format!("{SELF_TYPES}\nexport function makeInstance(watch) {{\n{script}\n}}\n"),
         types: names.types(types)?,
+    })
+}
+
+/// Returns the lines of `script` outside documentation, which stands in the types as well. No user
+/// should have to fetch it.
+fn without_docs(script: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    script.lines().filter(move |line| {
+        let doc = inside || line.trim_start().starts_with("/**");
+        inside = doc && !line.ends_with("*/");
+        !doc
     })
 }
 
@@ -102,7 +113,7 @@ fn word(text: &str) -> Result<String> {
 mod tests {
     use super::make;
 
-    const SCRIPT: &str = "export class Gpu {\n    free() {}\n}\n/** doc */\nexport function version() {}\nfunction start(instance) {\n    wasm = instance.exports;\n}\n\
+    const SCRIPT: &str = "export class Gpu {\n    /**\n     * doc\n     */\n    free() {}\n}\n/** doc */\nexport function version() {}\nfunction start(instance) {\n    wasm = instance.exports;\n}\n\
                           export { initSync, __wbg_init as default };\n";
     const TYPES: &str = "export class Gpu {\n}\nexport function version(): string;\nexport default function __wbg_init (a: any): Promise<any>;\n";
 
@@ -111,7 +122,7 @@ mod tests {
         let made = make(SCRIPT, TYPES).unwrap();
         assert_eq!(
             made.script,
-            "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch) {\nclass Gpu {\n    free() {}\n}\n/** doc */\nfunction version() {}\nfunction start(instance) {\n\
+            "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch) {\nclass Gpu {\n    free() {}\n}\nfunction version() {}\nfunction start(instance) {\n\
              \x20   wasm = watch(instance.exports);\n}\nreturn { Gpu, version, init: __wbg_init };\n}\n"
         );
         for part in [
