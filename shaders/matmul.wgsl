@@ -1,4 +1,4 @@
-// matmul: c[i][m][n] = epilogue( sum over k of a[i][m][k] * b[i][k][n] ), for every batch entry i.
+// matmul: c[i][m][n] = epilogue( sum over k of a[i][m][k] * b[i][k][n] ), for each batch entry i.
 //
 // Serves 1x1 convolutions and linear layers (batch 1), the 36 products of a Winograd convolution
 // (batch 36), and both products of attention. Register tile, no workgroup memory: one invocation
@@ -23,17 +23,20 @@ alias Output = vec4<f32>;         // elements of c
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
     let row0 = (workgroup_id.x * WORKGROUP + local_index / LANES * LANES) * TILE_M + local_index % LANES;
     let column0 = workgroup_id.y * TILE_N;
-    let batch = workgroup_id.z;
+    let entry = workgroup_id.z % params.batch;
+    let frame = workgroup_id.z / params.batch;
+    let target_start = c_start(entry, frame);
+    let a_start = params.a_offset + entry * params.a_batch + frame * params.a_frame;
     if (row0 >= params.m_stored) {
         return;
     }
 
     var a_index: array<u32, TILE_M>;
     for (var i = 0u; i < TILE_M; i++) { //#unroll
-        a_index[i] = params.a_offset + batch * params.a_batch + min(row0 + i * LANES, params.m - 1u) * params.a_row;
+        a_index[i] = a_start + min(row0 + i * LANES, params.m - 1u) * params.a_row;
     }
     var acc: array<array<vec4<f32>, TILE_M>, TILE_N>;
-    let b_start = params.b_offset + batch * params.b_batch + workgroup_id.y * params.b_block;
+    let b_start = params.b_offset + entry * params.b_batch + workgroup_id.y * params.b_block;
     // A last block that is only partly there reads its last column again. Its results are not
     // stored.
     let last_column = min(TILE_N, params.n4 - column0) - 1u;
@@ -75,11 +78,11 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         if (column < params.n4) {
             if (TRANSPOSED) {
                 for (var i = 0u; i < TILE_M; i += 4u) { //#unroll
-                    store_transposed(acc[j][i], acc[j][i + 1u], acc[j][i + 2u], acc[j][i + 3u], row0 + i, column, batch);
+                    store_transposed(acc[j][i], acc[j][i + 1u], acc[j][i + 2u], acc[j][i + 3u], row0 + i, column, target_start);
                 }
             } else {
                 for (var i = 0u; i < TILE_M; i++) { //#unroll
-                    store_row(acc[j][i], row0 + i * LANES, column, batch);
+                    store_row(acc[j][i], row0 + i * LANES, column, target_start);
                 }
             }
         }

@@ -21,17 +21,20 @@ struct Params {
     k: u32,          // numbers of one row of a and of b that are multiplied, a multiple of SIDE
     a_offset: u32,   // first number of a
     a_row: u32,      // numbers between two rows of a
+    batch: u32,      // batch entries of each frame
     a_batch: u32,    // numbers between two batch entries of a
+    a_frame: u32,    // numbers between two frames of a; all frames share b
     b_batch: u32,    // numbers between two batch entries of b
     c_offset: u32,   // first number of c
     c_row: u32,      // numbers between two rows of c
     c_batch: u32,    // numbers between two batch entries of c
+    c_frame: u32,    // numbers between two frames of c
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<f16>;          // [batch, m, k]
+@group(0) @binding(1) var<storage, read> a: array<f16>;          // [batch, m, frames, k]
 @group(0) @binding(2) var<storage, read> b: array<f16>;          // [batch, n, k]
-@group(0) @binding(3) var<storage, read_write> c: array<f32>;    // [batch, m, n]
+@group(0) @binding(3) var<storage, read_write> c: array<f32>;    // [batch, m, frames, n]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(subgroup_id) subgroup_id: u32) {
@@ -44,8 +47,10 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(subgroup_id) su
     let a_row = params.a_row;
     let b_row = params.k;
     let c_row = params.c_row;
-    let a_start = params.a_offset + workgroup_id.z * params.a_batch + row0 * a_row;
-    let b_start = workgroup_id.z * params.b_batch + column0 * b_row;
+    let entry = workgroup_id.z % params.batch;
+    let frame = workgroup_id.z / params.batch;
+    let a_start = params.a_offset + entry * params.a_batch + frame * params.a_frame + row0 * a_row;
+    let b_start = entry * params.b_batch + column0 * b_row;
 
     var sums: array<Sums, 16>;
     for (var k0 = 0u; k0 < params.k; k0 += SIDE) {
@@ -63,7 +68,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(subgroup_id) su
             }
         }
     }
-    let c_start = params.c_offset + workgroup_id.z * params.c_batch + row0 * c_row + column0;
+    let c_start = params.c_offset + entry * params.c_batch + frame * params.c_frame + row0 * c_row + column0;
     for (var i = 0u; i < 4u; i++) { //#unroll
         for (var j = 0u; j < 4u; j++) { //#unroll
             let c_index = c_start + i * SIDE * c_row + j * SIDE;

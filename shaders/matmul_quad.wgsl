@@ -39,20 +39,23 @@ fn main(
 ) {
     let row0 = (workgroup_id.x * WORKGROUP + local_index / LANES * LANES) * TILE_M + local_index % LANES;
     let column0 = workgroup_id.y * TILE_N;
-    let batch = workgroup_id.z;
+    let entry = workgroup_id.z % params.batch;
+    let frame = workgroup_id.z / params.batch;
+    let target_start = c_start(entry, frame);
+    let a_start = params.a_offset + entry * params.a_batch + frame * params.a_frame;
     let lane = subgroup_index % 4u;
 
     // Rows and columns beyond the matrices read the last one again. Their results are not stored.
     var a_index: array<u32, TILE_M>;
     for (var i = 0u; i < TILE_M; i++) { //#unroll
-        a_index[i] = params.a_offset + batch * params.a_batch + min(row0 + i * LANES, params.m - 1u) * params.a_row;
+        a_index[i] = a_start + min(row0 + i * LANES, params.m - 1u) * params.a_row;
     }
     // Column of each block that this invocation loads. If the last block is only partly there, this
     // may be its last column again.
     var b_column: array<u32, TILE_N>;
     for (var j = 0u; j < TILE_N; j += 4u) { //#unroll
         let column = min(column0 + j + lane, params.n4 - 1u);
-        b_column[j] = params.b_offset + batch * params.b_batch + column / 4u * params.b_block + column % 4u;
+        b_column[j] = params.b_offset + entry * params.b_batch + column / 4u * params.b_block + column % 4u;
     }
 
     var acc: array<array<vec4<f32>, TILE_M>, TILE_N>;
@@ -88,11 +91,11 @@ fn main(
         if (column < params.n4) {
             if (TRANSPOSED) {
                 for (var i = 0u; i < TILE_M; i += 4u) { //#unroll
-                    store_transposed(acc[j][i], acc[j][i + 1u], acc[j][i + 2u], acc[j][i + 3u], row0 + i, column, batch);
+                    store_transposed(acc[j][i], acc[j][i + 1u], acc[j][i + 2u], acc[j][i + 3u], row0 + i, column, target_start);
                 }
             } else {
                 for (var i = 0u; i < TILE_M; i++) { //#unroll
-                    store_row(acc[j][i], row0 + i * LANES, column, batch);
+                    store_row(acc[j][i], row0 + i * LANES, column, target_start);
                 }
             }
         }

@@ -2,8 +2,8 @@
 // invocation takes one tile and two channels, because many GPUs have no registers for 36 times four
 // channels.
 //
-// One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations have
-// neighbouring channels.
+// One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations, and then
+// neighbouring workgroups, have neighbouring channels: together they use whole cache lines.
 
 //#parts storage_pair activation relu transform_in winograd_in_params
 
@@ -19,8 +19,8 @@ alias Lane = vec2<f32>;           // channels of one invocation
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
-    let tile = workgroup_id.x * (WORKGROUP / PAIRS) + local_index / PAIRS;
-    let channel = workgroup_id.y * PAIRS + local_index % PAIRS;
+    let tile = workgroup_id.y * (WORKGROUP / PAIRS) + local_index / PAIRS;
+    let channel = workgroup_id.x * PAIRS + local_index % PAIRS;
     let pairs = params.channels4 * 2u;
     if (tile >= params.tiles || channel >= pairs) {
         return;

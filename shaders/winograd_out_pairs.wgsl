@@ -2,7 +2,8 @@
 // and two channels, because GPUs need many invocations with few registers.
 //
 // One workgroup: a run of tiles, TILES at a time, and 64 / TILES pairs of channels. Neighbouring
-// invocations have neighbouring channels.
+// invocations, and then neighbouring workgroups, have neighbouring channels: together they use
+// whole cache lines.
 
 //#parts storage_pair relu transform_out winograd_out_params
 
@@ -26,8 +27,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let slot = local_index / PAIRS;
     let pair = local_index % PAIRS;
     let pairs = params.channels4 * 2u;
-    let channel = workgroup_id.y * PAIRS + pair;
-    let run = workgroup_id.x;
+    let channel = workgroup_id.x * PAIRS + pair;
+    let run = workgroup_id.y;
     let tile_row = run / params.runs_x;
     let first = run % params.runs_x * params.run;
     let last = min(first + params.run, params.tiles_x);

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     /// True if a decode returns floats before clamping.
     floats: bool,
     memory_budget: Option<u64>,
+    /// True to prefer memory to speed.
+    least_memory: bool,
     parking: String,
     /// True if an encode returns the distribution itself.
     moments: bool,
@@ -79,6 +81,7 @@ impl Options {
         Ok(DecodeOptions {
             profile: false,
             memory_budget: self.memory_budget.map(Bytes),
+            least_memory: self.least_memory,
             parking: self.parking()?,
             tiling: Tiling::Exact,
         })
@@ -90,7 +93,7 @@ impl Options {
     /// [`Error::Input`] for unknown words.
     pub(crate) fn encode(&self) -> Result<EncodeOptions, Error> {
         let (memory_budget, parking) = (self.memory_budget.map(Bytes), self.parking()?);
-        Ok(EncodeOptions { profile: false, memory_budget, parking })
+        Ok(EncodeOptions { profile: false, memory_budget, least_memory: self.least_memory, parking })
     }
 
     fn parking(&self) -> Result<Parking, Error> {

@@ -12,6 +12,7 @@ class Options(TypedDict):
     unscaled: bool
     floats: bool
     memory_budget: int | None
+    least_memory: bool
     parking: str
     moments: bool
     seed: int | None

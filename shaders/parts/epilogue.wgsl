@@ -21,18 +21,18 @@ fn finish(value: vec4<f32>, row: u32, column: u32, index: u32) -> vec4<f32> {
     return result;
 }
 
-// Stores four columns of one row of c.
-fn store_row(value: vec4<f32>, row: u32, column: u32, batch: u32) {
+// Stores four columns of one row of c, whose batch entry begins at `start`.
+fn store_row(value: vec4<f32>, row: u32, column: u32, start: u32) {
     if (row < params.m_stored) {
-        let index = params.c_offset + batch * params.c_batch + row * params.c_row + column;
+        let index = start + row * params.c_row + column;
         c[index] = store_output(finish(value, row, column, index));
     }
 }
 
 // Stores four columns of four rows of c, transposed: c[n][m / 4].
-fn store_transposed(v0: vec4<f32>, v1: vec4<f32>, v2: vec4<f32>, v3: vec4<f32>, row: u32, column: u32, batch: u32) {
+fn store_transposed(v0: vec4<f32>, v1: vec4<f32>, v2: vec4<f32>, v3: vec4<f32>, row: u32, column: u32, start: u32) {
     if (row < params.m_stored) {
-        let index = params.c_offset + batch * params.c_batch + column * 4u * params.c_row + row / 4u;
+        let index = start + column * 4u * params.c_row + row / 4u;
         let block = transpose(mat4x4<f32>(
             finish(v0, row, column, index),
             finish(v1, row + 1u, column, index),
@@ -44,4 +44,9 @@ fn store_transposed(v0: vec4<f32>, v1: vec4<f32>, v2: vec4<f32>, v3: vec4<f32>, 
         c[index + 2u * params.c_row] = store_output(block[2]);
         c[index + 3u * params.c_row] = store_output(block[3]);
     }
+}
+
+// Returns the first element of c of batch entry `entry` of frame `frame`.
+fn c_start(entry: u32, frame: u32) -> u32 {
+    return params.c_offset + entry * params.c_batch + frame * params.c_frame;
 }

@@ -9,7 +9,9 @@ struct Params {
     a_offset: u32,        // first element of a
     a_row: u32,           // elements between two rows of a
     a_column: u32,        // elements between two vec4 columns of a
+    batch: u32,           // batch entries of each frame
     a_batch: u32,         // elements between two batch entries of a
+    a_frame: u32,         // elements between two frames of a; all frames share b
     b_offset: u32,        // first element of b
     b_row: u32,           // elements between two rows of b
     b_block: u32,         // elements between two blocks of columns of b
@@ -17,6 +19,7 @@ struct Params {
     c_offset: u32,        // first element of c
     c_row: u32,           // elements between two rows of c (or of its transpose)
     c_batch: u32,         // elements between two batch entries of c
+    c_frame: u32,         // elements between two frames of c
     scale: f32,           // factor of the product, before bias and accumulation
 }
 

@@ -192,7 +192,8 @@ pub(super) async fn open(
     let (required_features, required_limits) = wanted(adapter, options);
     let experimental_features = if options.wants_matrix_units() {
         let units = report.matrix_units.filter(|_| required_features.contains(wgpu::Features::SHADER_F16));
-        matrix_units::check(&report.name, units, &report.cooperative_matrices)?;
+        let backend = adapter.get_info().backend;
+        matrix_units::check(&report.name, backend, units, &report.cooperative_matrices)?;
         matrix_units::leave()
     } else {
         wgpu::ExperimentalFeatures::disabled()

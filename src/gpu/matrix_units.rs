@@ -13,7 +13,10 @@ pub(super) const FEATURES: wgpu::Features =
 /// f32 sums.
 pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
     use wgpu::CooperativeScalarType::{F16, F32};
-    if cfg!(target_arch = "wasm32") || !adapter.features().contains(FEATURES | wgpu::Features::SHADER_F16) {
+    if cfg!(target_arch = "wasm32")
+        || !writes(adapter.get_info().backend)
+        || !adapter.features().contains(FEATURES | wgpu::Features::SHADER_F16)
+    {
         return None;
     }
     let usable = |matrix: &wgpu::CooperativeMatrixProperties| {
@@ -27,21 +30,37 @@ pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
     Some(MatrixUnits { side, lanes: adapter.get_info().subgroup_max_size })
 }
 
-/// Checks that an adapter has matrix units that kernels can use.
+/// True if naga can write cooperative matrices in the language of `backend`: SPIR-V or MSL. In HLSL
+/// (DX12) naga 30 cannot.
+fn writes(backend: wgpu::Backend) -> bool {
+    matches!(backend, wgpu::Backend::Vulkan | wgpu::Backend::Metal)
+}
+
+/// Checks that an adapter on `backend` has matrix units that kernels can use.
 ///
 /// # Errors
-/// [`DeviceError::Refused`], which lists the cooperative matrices that the adapter has instead.
-pub(super) fn check(adapter: &str, units: Option<MatrixUnits>, matrices: &[String]) -> Result<()> {
+/// [`DeviceError::Refused`], which names the backend if that is the cause, and else lists the
+/// cooperative matrices that the adapter has instead.
+pub(super) fn check(
+    adapter: &str,
+    backend: wgpu::Backend,
+    units: Option<MatrixUnits>,
+    matrices: &[String],
+) -> Result<()> {
     if units.is_some() {
         return Ok(());
     }
     let has = if matrices.is_empty() { "none".to_owned() } else { matrices.join(", ") };
-    Err(Error::Device(DeviceError::Refused {
-        adapter: adapter.to_owned(),
-        reason: format!(
+    let reason = if writes(backend) {
+        format!(
             "it has no matrix units that kernels can use: expected shader-f16, subgroups, and cooperative matrices of 8x8x8 or 16x16x16 F16->F32, found {has}"
-        ),
-    }))
+        )
+    } else {
+        format!(
+            "matrix units: expected an adapter on Vulkan or Metal, found {backend:?}, for whose language naga cannot write cooperative matrices"
+        )
+    };
+    Err(Error::Device(DeviceError::Refused { adapter: adapter.to_owned(), reason }))
 }
 
 /// Returns wgpu's token that permits experimental features.
@@ -60,10 +79,17 @@ mod tests {
 
     #[test]
     fn an_adapter_without_usable_units_is_refused_with_what_it_has() {
-        assert!(check("card", Some(MatrixUnits { side: 16, lanes: 32 }), &[]).is_ok());
+        let vulkan = wgpu::Backend::Vulkan;
+        assert!(check("card", vulkan, Some(MatrixUnits { side: 16, lanes: 32 }), &[]).is_ok());
         for (matrices, words) in [(vec![], "none"), (vec!["8x8x8 F32->F32".to_owned()], "8x8x8 F32->F32")] {
-            let message = check("card", None, &matrices).expect_err("no units").to_string();
+            let message = check("card", vulkan, None, &matrices).expect_err("no units").to_string();
             assert!(message.contains("\"card\"") && message.ends_with(words), "{message}");
         }
+    }
+
+    #[test]
+    fn a_backend_without_matrices_is_named() {
+        let message = check("card", wgpu::Backend::Dx12, None, &[]).expect_err("no units").to_string();
+        assert!(message.contains("Vulkan or Metal, found Dx12"), "{message}");
     }
 }

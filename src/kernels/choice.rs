@@ -186,7 +186,8 @@ pub struct KernelChoice {
     /// Tile of direct convolutions.
     pub direct_tile: DirectTile,
     /// Bytes that each of the two Winograd intermediates of a band should not exceed, so that they
-    /// stay in cache.
+    /// stay in cache. On GPUs, the bytes for each frame of a part of a clip: four frames exceed
+    /// most caches, but smaller bands would leave a GPU idle.
     pub winograd_scratch_bytes: u64,
 }
 

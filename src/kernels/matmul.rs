@@ -9,8 +9,8 @@ params! {
     /// Parameters of `matmul`. Offsets and strides count vec4 elements.
     MatmulParams, MATMUL_PARAMS {
         m: u32, m_stored: u32, n4: u32, k4: u32, a_offset: u32, a_row: u32, a_column: u32,
-        a_batch: u32, b_offset: u32, b_row: u32, b_block: u32, b_batch: u32, c_offset: u32,
-        c_row: u32, c_batch: u32, scale: f32,
+        batch: u32, a_batch: u32, a_frame: u32, b_offset: u32, b_row: u32, b_block: u32,
+        b_batch: u32, c_offset: u32, c_row: u32, c_batch: u32, c_frame: u32, scale: f32,
     }
 }
 
@@ -20,7 +20,8 @@ impl MatmulParams {
     pub fn rows(tile: MatmulTile, m: u32, n4: u32, k4: u32) -> Self {
         let b_block = tile.block_columns4();
         let zeros: Self = bytemuck::Zeroable::zeroed();
-        Self { m, m_stored: m, n4, k4, a_row: k4, a_column: 1, b_row: n4, b_block, c_row: n4, scale: 1.0, ..zeros }
+        let sizes = Self { m, m_stored: m, n4, k4, batch: 1, ..zeros };
+        Self { a_row: k4, a_column: 1, b_row: n4, b_block, c_row: n4, scale: 1.0, ..sizes }
     }
 }
 
@@ -80,8 +81,8 @@ pub struct Matmul {
     pub epilogue: Epilogue,
     /// Kernel and tile.
     pub tile: MatmulTile,
-    /// Batch entries.
-    pub batch: u32,
+    /// Frames of a and c, each with [`MatmulParams::batch`] entries. All are multiplied with one b.
+    pub frames: u32,
     /// Sizes, offsets and strides.
     pub params: MatmulParams,
 }
@@ -89,7 +90,8 @@ pub struct Matmul {
 impl Matmul {
     /// Returns the launch.
     pub fn launch(&self) -> Launch {
-        let MatmulParams { m, m_stored, n4, k4, .. } = self.params;
+        let MatmulParams { m, m_stored, n4, k4, batch, .. } = self.params;
+        let entries = batch * self.frames;
         let (bias, accumulate, transposed, row_factors) = match self.epilogue {
             Epilogue::None => (false, false, false, false),
             Epilogue::Bias => (true, false, false, false),
@@ -140,9 +142,9 @@ impl Matmul {
         };
         Launch {
             variant: Variant { file, values },
-            workgroups: [m_stored.div_ceil(rows), n4.div_ceil(self.tile.columns4()), self.batch],
+            workgroups: [m_stored.div_ceil(rows), n4.div_ceil(self.tile.columns4()), entries],
             params: bytemuck::bytes_of(&self.params).to_vec(),
-            macs: u64::from(self.batch) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
+            macs: u64::from(entries) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
         }
     }
 }

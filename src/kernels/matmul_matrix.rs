@@ -8,8 +8,8 @@ use crate::limits::PlannedUnits;
 params! {
     /// Parameters of `matmul_matrix`. Offsets and strides count numbers, not vec4.
     MatrixParams, MATRIX_PARAMS {
-        k: u32, a_offset: u32, a_row: u32, a_batch: u32, b_batch: u32, c_offset: u32, c_row: u32,
-        c_batch: u32,
+        k: u32, a_offset: u32, a_row: u32, batch: u32, a_batch: u32, a_frame: u32, b_batch: u32,
+        c_offset: u32, c_row: u32, c_batch: u32, c_frame: u32,
     }
 }
 
@@ -26,8 +26,8 @@ pub struct MatrixMatmul {
     pub m: u32,
     /// Rows of b and columns of c: also such a multiple.
     pub n: u32,
-    /// Batch entries.
-    pub batch: u32,
+    /// Frames of a and c, each with [`MatrixParams::batch`] entries. All are multiplied with one b.
+    pub frames: u32,
     /// Sizes, offsets and strides.
     pub params: MatrixParams,
 }
@@ -35,7 +35,8 @@ pub struct MatrixMatmul {
 impl MatrixMatmul {
     /// Returns the launch.
     pub fn launch(&self) -> Launch {
-        let Self { units: PlannedUnits { side, lanes, .. }, m, n, batch, params } = *self;
+        let Self { units: PlannedUnits { side, lanes, .. }, m, n, frames, params } = *self;
+        let entries = params.batch * frames;
         let [left, right, sums] = if side == 8 {
             ["coop_mat8x8<f16, A>", "coop_mat8x8<f16, B>", "coop_mat8x8<f32, C>"]
         } else {
@@ -51,9 +52,9 @@ impl MatrixMatmul {
         let square = side * MATRICES;
         Launch {
             variant: Variant { file: INTERFACE.file, values },
-            workgroups: [m / square, n / square, batch],
+            workgroups: [m / square, n / square, entries],
             params: bytemuck::bytes_of(&params).to_vec(),
-            macs: u64::from(batch) * u64::from(m) * u64::from(n) * u64::from(params.k),
+            macs: u64::from(entries) * u64::from(m) * u64::from(n) * u64::from(params.k),
         }
     }
 }

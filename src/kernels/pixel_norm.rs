@@ -3,6 +3,7 @@
 
 use crate::kernels::activation;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
+use crate::limits::DeviceKind;
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
@@ -18,12 +19,25 @@ params! {
 pub const INTERFACE: Interface =
     kernel!("pixel_norm_apply", &[("x", Access::Read), ("gamma", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
-/// Launches `pixel_norm_apply`, with `activation` after the norm.
-pub fn apply(storage: Storage, activation: Option<Activation>, params: PixelNormParams) -> Launch {
-    let values = vec![activation::value(activation), ("Stored", Value::Type(storage.wgsl_type()))];
+/// Returns the invocations that take a pixel on a device of this kind. All give the same bits.
+pub fn lanes(kind: DeviceKind) -> u32 {
+    match kind {
+        DeviceKind::Cpu => 1,
+        DeviceKind::Gpu => 4,
+    }
+}
+
+/// Launches `pixel_norm_apply` by `lanes` invocations a pixel, with `activation` after the norm.
+pub fn apply(storage: Storage, activation: Option<Activation>, lanes: u32, params: PixelNormParams) -> Launch {
+    let values = vec![
+        ("LANES", Value::U32(lanes)),
+        ("SUMS", Value::U32(4 / lanes)),
+        activation::value(activation),
+        ("Stored", Value::Type(storage.wgsl_type())),
+    ];
     Launch {
         variant: Variant { file: "pixel_norm_apply", values },
-        workgroups: spread(params.pixels * params.frames),
+        workgroups: spread(params.pixels * params.frames * lanes),
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,
     }

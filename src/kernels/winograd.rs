@@ -142,23 +142,20 @@ pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradProlo
         ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
         ("HALVES", Value::Bool(storages.transformed != Storage::F32)),
     ];
-    let (file, tiles, channels) = match transforms {
+    let (file, workgroups) = match transforms {
         Transforms::Runs => {
             values.push(("WORKGROUP_TILES", Value::U32(IN_TILES)));
             values.extend(storages.fours());
-            (IN.file, IN_TILES, params.channels4.div_ceil(WORKGROUP / IN_TILES))
+            let channels = params.channels4.div_ceil(WORKGROUP / IN_TILES);
+            (IN.file, [params.tiles.div_ceil(IN_TILES), channels, 1])
         }
         Transforms::Pairs => {
             values.extend(storages.pairs());
-            (IN_PAIRS.file, WORKGROUP / PAIRS_IN, (params.channels4 * 2).div_ceil(PAIRS_IN))
+            let channels = (params.channels4 * 2).div_ceil(PAIRS_IN);
+            (IN_PAIRS.file, [channels, params.tiles.div_ceil(WORKGROUP / PAIRS_IN), 1])
         }
     };
-    Launch {
-        variant: Variant { file, values },
-        workgroups: [params.tiles.div_ceil(tiles), channels, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    Launch { variant: Variant { file, values }, workgroups, params: bytemuck::bytes_of(&params).to_vec(), macs: 0 }
 }
 
 params! {
@@ -205,7 +202,7 @@ pub fn output(transforms: Transforms, storages: Storages, epilogue: WinogradEpil
         }
         Transforms::Pairs => {
             values.extend(storages.pairs());
-            (OUT_PAIRS.file, [params.runs, (params.channels4 * 2).div_ceil(PAIRS_OUT), 1])
+            (OUT_PAIRS.file, [(params.channels4 * 2).div_ceil(PAIRS_OUT), params.runs, 1])
         }
     };
     Launch { variant: Variant { file, values }, workgroups, params: bytemuck::bytes_of(&params).to_vec(), macs: 0 }

@@ -33,20 +33,26 @@ use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::ordered::Ordered as _;
 use crate::plan::bounds::{self, WorkLimit};
+use crate::plan::device_class::DeviceClass;
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
+use crate::plan::ops::band_frames;
 use crate::plan::partition::ROW_STEP;
 use crate::plan::retention::{self, Retention, Start};
 use crate::plan::schedule::Schedule;
 use crate::plan::spill::{self, May};
-use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, cost, lower};
+use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, lower};
 use crate::tensor::Bytes;
 
 /// Largest chunk is the budget divided by `COARSEST`: larger chunks leave too little choice.
 /// Smallest chunk is the budget divided by `FINEST`: smaller chunks need too many steps.
 const COARSEST: u64 = 32;
 const FINEST: u64 = 1024;
+/// Parts of the budget for bands. Large ones keep a GPU busy; small ones leave more to chunks, so
+/// that less is computed again.
+const LARGE_BANDS: u64 = 16;
+const SMALL_BANDS: u64 = 64;
 /// Number of rooms tried for the smallest peak. Each is a fifth smaller than the one before.
 const ROOMS: usize = 24;
 /// Lower end of the bisection of budgets: the smallest peak so far divided by this.
@@ -101,19 +107,23 @@ impl Search<'_> {
     fn fastest(&mut self, whole: &Plan, budget: Bytes) -> Option<Plan> {
         // A plan that is at most this much slower than the whole plan ends the search.
         const NEAR: f64 = 1.15;
+        let near = NEAR * whole.predicted_seconds();
         let mut best: Option<Plan> = None;
+        let bands: &[u64] = if whole.class.is_gpu() { &[LARGE_BANDS, SMALL_BANDS] } else { &[SMALL_BANDS] };
         let mut tried_after = 0;
-        for cut in cuts(self.fused, self.limits, self.options, budget) {
-            // Smaller chunks leave more choice and cost more steps: after the first cut that fits,
-            // one more is tried.
+        for cuts in cuts(self.fused, self.limits, self.options, budget, bands) {
+            // Smaller chunks leave more choice and cost more steps: after the first chunks that
+            // fit, one more size is tried.
             tried_after += usize::from(best.is_some());
-            let near = |best: &Plan| best.predicted_seconds() <= NEAR * whole.predicted_seconds();
-            if tried_after > 1 || best.as_ref().is_some_and(near) {
+            if tried_after > 1 {
                 break;
             }
-            let most = best.as_ref().map_or(f64::INFINITY, Plan::predicted_seconds);
-            if let Some(plan) = self.fit(&cut, budget, most) {
-                best = Some(plan);
+            for cut in cuts {
+                let most = best.as_ref().map_or(f64::INFINITY, Plan::predicted_seconds);
+                if most <= near {
+                    return best;
+                }
+                best = self.fit(&cut, budget, most).or(best);
             }
         }
         best
@@ -156,14 +166,16 @@ impl Search<'_> {
     /// Returns a plan for `budget` in the smallest chunks or, if there is none, in the next larger
     /// ones.
     fn finest(&mut self, budget: Bytes) -> Option<Plan> {
-        let finest = cuts(self.fused, self.limits, self.options, budget).into_iter().rev().take(2);
+        let cuts = cuts(self.fused, self.limits, self.options, budget, &[SMALL_BANDS]);
+        let finest = cuts.into_iter().flatten().rev().take(2);
         finest.into_iter().find_map(|cut| self.fit(&cut, budget, f64::INFINITY))
     }
 
     /// Returns a plan in large chunks that is scheduled and spilled for `room`. Returns `None` if
     /// there is none, or if its peak is below `room`.
     fn squeezed(&mut self, room: u64) -> Option<Plan> {
-        let cut = cut(self.fused, self.limits, self.options, Bytes(room * 2), COARSEST);
+        let parts = Parts { chunk: COARSEST, band: SMALL_BANDS };
+        let cut = cut(self.fused, self.limits, self.options, Bytes(room * 2), parts);
         let nodes = nodes(self.fused, self.limits, &cut).ok()?;
         if room < least_room(&nodes, &cut) {
             return None;
@@ -236,18 +248,24 @@ impl Search<'_> {
     /// Returns the schedule with the shortest predicted time in `room` bytes, starting from `all`,
     /// which keeps everything. If parking is allowed, the schedule may take more than `room`.
     fn cheapest(&mut self, nodes: &[Node], cut: &PlanOptions, all: &Start, room: u64) -> Option<Retention> {
+        let class = DeviceClass::of(self.limits);
+        let moving = |retention: &Retention, moved| {
+            let steps = retention.schedule.tasks.len() * STEPS_PER_TASK;
+            class.seconds(retention.schedule.macs, steps, Bytes(moved))
+        };
+        // The part that exceeds the room in a pass goes to the host and comes back. It often stays
+        // there over several passes: plans of SD 1.5 moved two thirds of twice the excess.
+        let seconds = |retention: &Retention| moving(retention, retention.excess(room) * 4 / 3);
+        let kept = &all.retention;
+        if cut.parking && seconds(kept) <= MOVING_IS_CHEAP * moving(kept, 0) {
+            return Some(kept.clone());
+        }
         let mut within = |room| retention::within(nodes, all, cut, room, &mut self.work_limit);
         let own = within(room);
         if !cut.parking {
             return own;
         }
         let more = [room.saturating_add(room / 2), room.saturating_mul(3)].map(within);
-        let seconds = |retention: &Retention| {
-            // The part that exceeds the room in a pass goes to the host and comes back.
-            let moved = retention.excess(room) * 2;
-            let steps = retention.schedule.tasks.len() * STEPS_PER_TASK;
-            cost::seconds(self.limits.kind, retention.schedule.macs, steps, Bytes(moved))
-        };
         let ways = own.into_iter().chain(more.into_iter().flatten()).chain([all.retention.clone()]);
         ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
     }
@@ -329,23 +347,49 @@ fn less_room(room: u64, memory: &Memory, budget: Bytes) -> Option<u64> {
     Some(room - room / 24)
 }
 
-/// Returns ways to cut for `budget`: ever smaller chunks, all with the same scratch memory.
-fn cuts(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes) -> Vec<PlanOptions> {
-    let parts = std::iter::successors(Some(COARSEST), |part| Some(part * 2)).take_while(|part| *part <= FINEST);
-    let mut cuts: Vec<_> = parts.map(|part| cut(fused, limits, options, budget, part)).collect();
+/// A cut of all tensors, and of their convolutions.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    /// A chunk has this part of the budget.
+    chunk: u64,
+    /// Each of the two Winograd intermediates of a band has this part of the budget.
+    band: u64,
+}
+
+/// Returns ways to cut for `budget`: ever smaller chunks, each with these parts of the budget for
+/// bands.
+fn cuts(
+    fused: &Fused,
+    limits: &DeviceLimits,
+    options: &PlanOptions,
+    budget: Bytes,
+    bands: &[u64],
+) -> Vec<Vec<PlanOptions>> {
+    let chunks = std::iter::successors(Some(COARSEST), |chunk| Some(chunk * 2)).take_while(|chunk| *chunk <= FINEST);
+    let of_chunk = |chunk| {
+        let cut = |band: &u64| cut(fused, limits, options, budget, Parts { chunk, band: *band });
+        let mut cuts: Vec<_> = bands.iter().map(cut).collect();
+        cuts.dedup();
+        cuts
+    };
+    let mut cuts: Vec<_> = chunks.map(of_chunk).collect();
     cuts.dedup();
     cuts
 }
 
-/// Returns options with chunks of `budget / part` bytes. A chunk has at least the fewest rows of
-/// the widest tensor, so that all chunks have about one size and can take each other's place.
-fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes, part: u64) -> PlanOptions {
+/// Returns options with chunks and bands of these parts of `budget`. A chunk has at least the
+/// fewest rows of the widest tensor, so that all chunks have about one size and can take each
+/// other's place.
+fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Bytes, parts: Parts) -> PlanOptions {
     let outputs = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output));
     let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.pixel4()) * u64::from(ROW_STEP));
     let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
-    let chunk = (budget.0 / part).max(least).min(options.chunk_limit.0);
-    let scratch = (budget.0 / COARSEST / 2).min(choice.winograd_scratch_bytes).max(1 << 16);
+    let chunk = (budget.0 / parts.chunk).max(least).min(options.chunk_limit.0);
+    // A band has its bytes for each frame.
+    let frames = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output).frames).max();
+    let frames = u64::from(band_frames(limits.kind, frames.unwrap_or(1)));
+    let scratch = (budget.0 / parts.band / frames).min(choice.winograd_scratch_bytes).max(1 << 16);
     let choice = Some(KernelChoice { winograd_scratch_bytes: scratch, ..choice });
     PlanOptions { chunk_limit: Bytes(chunk), choice, ..options.clone() }
 }
@@ -374,6 +418,10 @@ fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
     nodes.iter().enumerate().map(least).max().unwrap_or_default()
 }
 
+/// Where moving all that exceeds the room to the host and back makes a schedule at most this many
+/// times slower, no schedule that computes something again is searched for. The search takes long,
+/// and what it finds is hardly faster.
+const MOVING_IS_CHEAP: f64 = 1.33;
 /// Typical number of steps that compute one chunk.
 const STEPS_PER_TASK: usize = 6;
 

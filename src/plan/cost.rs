@@ -1,38 +1,34 @@
 //! Estimates how long a plan takes, to compare plans, to report the cost of a budget and to cut
-//! submissions. The paces are nominal and belong to no particular machine, because planning reads
-//! no clock.
+//! submissions. The speeds are those of a [`DeviceClass`] and belong to no particular machine,
+//! because planning reads no clock.
 
 use std::ops::Range;
 
+use bytemuck::pod_read_unaligned;
+
+use crate::kernels::WORKGROUP;
+use crate::kernels::matmul::{self, MatmulParams};
+use crate::kernels::pixel_norm::{self, PixelNormParams};
+use crate::kernels::winograd::POINTS;
 use crate::limits::DeviceKind;
+use crate::plan::device_class::DeviceClass;
 use crate::plan::{Action, BufferId, HostSource, Plan, Resource, Step};
 use crate::tensor::Bytes;
 
-/// Rough pace of a kind of device, for one second.
-struct Pace {
-    /// Multiply-adds, counted as direct convolutions.
-    macs: f64,
-    /// Bytes moved between host and device.
-    link: f64,
-    /// Launches and copies.
-    steps: f64,
-}
+/// Kernels of products, except for that of matrix units.
+const PRODUCTS: [&str; 3] = [matmul::REGISTER.file, matmul::QUAD.file, matmul::SHARED.file];
 
-/// Returns the nominal pace of a kind of device. For CPU drivers: two cores of a server processor
-/// under lavapipe. For GPUs: a mid-range GPU of 2023 with a link of that time.
-fn pace(kind: DeviceKind) -> Pace {
-    match kind {
-        DeviceKind::Cpu => Pace { macs: 5.5e10, link: 4e9, steps: 5e4 },
-        DeviceKind::Gpu => Pace { macs: 4e12, link: 1.2e10, steps: 1e5 },
+impl DeviceClass {
+    /// Returns the seconds for `macs` multiply-adds, counted as direct convolutions, `steps` steps,
+    /// and `moved` bytes between host and device. For schedules, whose launches are not known yet.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(super) fn seconds(&self, macs: u64, steps: usize, moved: Bytes) -> f64 {
+        // Winograd multiplies a quarter as often. Its transforms, starving launches and all else
+        // take about half of the time.
+        const SAVED: f64 = 2.0;
+        let saved = if self.is_gpu() { SAVED } else { 1.0 };
+        macs as f64 / (self.macs * saved) + steps as f64 * self.launch + moved.0 as f64 / self.link
     }
-}
-
-/// Returns the seconds for `macs` multiply-adds, `steps` steps, and `moved` bytes between host and
-/// device.
-#[expect(clippy::cast_precision_loss, reason = "an estimate")]
-pub(super) fn seconds(kind: DeviceKind, macs: u64, steps: usize, moved: Bytes) -> f64 {
-    let pace = pace(kind);
-    macs as f64 / pace.macs + steps as f64 / pace.steps + moved.0 as f64 / pace.link
 }
 
 impl Plan {
@@ -64,10 +60,75 @@ impl Plan {
         self.steps.iter().filter(|step| !is_input(step)).flat_map(|step| self.transfer(&step.action)).sum()
     }
 
-    /// Returns the seconds that one decode takes on a device of this kind, by nominal pace. The
-    /// value is meant for comparing plans.
+    /// Returns the seconds that one decode takes on a device of this class. The value is meant for
+    /// comparing plans.
     pub fn predicted_seconds(&self) -> f64 {
-        seconds(self.kind, self.macs(), self.steps.len(), self.transferred())
+        if self.class.is_gpu() {
+            return self.steps.iter().map(|step| self.gpu_seconds(step)).sum();
+        }
+        self.class.seconds(self.macs(), self.steps.len(), self.transferred())
+    }
+
+    /// Returns the seconds of one step on a GPU: multiply-adds or bytes, whichever takes longer, by
+    /// the share of the cores that the launch keeps busy.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn gpu_seconds(&self, step: &Step) -> f64 {
+        let class = &self.class;
+        let working = match &step.action {
+            Action::Dispatch { variant, workgroups, params, bindings } => {
+                let groups = workgroups.iter().map(|count| u64::from(*count)).product();
+                // Winograd's products count as a direct convolution.
+                let saved = if workgroups[2] >= POINTS { 4.0 } else { 1.0 };
+                let computing = step.macs as f64 / (class.macs * saved);
+                let params = &self.params[params.clone()];
+                let touched = match self.variants[*variant].file {
+                    file if PRODUCTS.contains(&file) => self.touched_by_product(params, workgroups[2]),
+                    file if file == pixel_norm::INTERFACE.file => self.touched_by_pixel_norm(params),
+                    file => self.touched(file, groups, bindings),
+                };
+                let moving = touched as f64 / class.memory;
+                computing.max(moving) / class.busy(groups)
+            }
+            Action::Copy { bytes, .. } => 2.0 * *bytes as f64 / class.memory,
+            action => self.transfer(action).into_iter().sum::<Bytes>().0 as f64 / class.link,
+        };
+        class.launch + working
+    }
+
+    /// Returns the bytes that a launch of `groups` workgroups reads and writes, roughly: no more
+    /// than what its invocations move in one turn, and no more than what it binds.
+    fn touched(&self, file: &str, groups: u64, bindings: &[Resource]) -> u64 {
+        // 36 elements of a tile on one side of a transform, 9 or 16 on the other.
+        const TRANSFORM: u64 = 450;
+        // One vec4 in and one out.
+        const OTHERS: u64 = 32;
+        let bound: u64 = bindings.iter().map(|resource| self.bound(resource)).sum();
+        let each = if file.starts_with("winograd") { TRANSFORM } else { OTHERS };
+        bound.min(groups * u64::from(WORKGROUP) * each)
+    }
+
+    /// Returns the bytes that a norm of pixels reads and writes.
+    fn touched_by_pixel_norm(&self, params: &[u8]) -> u64 {
+        let PixelNormParams { pixels, frames, channels4, .. } = pod_read_unaligned(params);
+        2 * u64::from(pixels) * u64::from(frames) * u64::from(channels4) * self.storage.vec4_bytes()
+    }
+
+    /// Returns the bytes that a product with these parameters and `entries` batch entries reads and
+    /// writes, each once.
+    fn touched_by_product(&self, params: &[u8], entries: u32) -> u64 {
+        let MatmulParams { m, n4, k4, batch, .. } = pod_read_unaligned(params);
+        let [m, n4, k4, batch, entries] = [m, n4, k4, batch, entries].map(u64::from);
+        let storage = if batch == u64::from(POINTS) { self.storage.transformed() } else { self.storage };
+        (entries * m * (k4 + n4) + batch * n4 * k4 * 4) * storage.vec4_bytes()
+    }
+
+    /// Returns the size of a bound buffer.
+    fn bound(&self, resource: &Resource) -> u64 {
+        match resource {
+            Resource::Buffer(buffer) => self.buffers[buffer.0].bytes.0,
+            Resource::Weight(weight) => self.weights[weight.0].bytes.0,
+            Resource::Unused => 0,
+        }
     }
 
     /// Splits the steps into ranges to submit together. Each range has a [work](Self::work) near
@@ -115,14 +176,9 @@ impl Plan {
     /// would take as long. Only the order of magnitude is right.
     fn memory_work(&self, step: &Step) -> u64 {
         const PER_BYTE: u64 = 16;
-        let bound = |resource: &Resource| match resource {
-            Resource::Buffer(buffer) => self.buffers[buffer.0].bytes.0,
-            Resource::Weight(weight) => self.weights[weight.0].bytes.0,
-            Resource::Unused => 0,
-        };
         let moved = match &step.action {
             Action::Copy { bytes, .. } => 2 * bytes,
-            action => action.dispatch().map_or(0, |(_, bindings)| bindings.iter().map(bound).sum()),
+            action => action.dispatch().map_or(0, |(_, bindings)| bindings.iter().map(|bound| self.bound(bound)).sum()),
         };
         moved * PER_BYTE
     }

@@ -46,7 +46,7 @@ pub struct PlanFacts {
     pub transferred_bytes: Bytes,
     /// Bytes in host memory: parked buffers, states, and weights that the plan fetches.
     pub host_bytes: Bytes,
-    /// Seconds that a decode should take on a device of this kind, by nominal pace.
+    /// Seconds that a decode should take on a device of this class. For comparing plans.
     pub predicted_seconds: f64,
     /// Number of submissions of about `submission_macs` each.
     pub submissions: usize,

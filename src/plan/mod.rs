@@ -14,7 +14,8 @@
 //! 6. [`liveness`]: finds the first and last use of each buffer;
 //! 7. [`memory`]: lets buffers that are never live together share memory.
 //!
-//! `budget` tries sizes of chunks, and repeats 2 to 7 until the plan fits.
+//! `streamed` tries sizes of chunks if one pass makes nearly everything. `budget` tries sizes of
+//! chunks and bands, and repeats 2 to 7 until the plan fits.
 //!
 //! A plan can be printed, compared, and run on the CPU by the interpreter in `tests/`. It can be
 //! made for a device that is not at hand. The same input gives the same plan: planning reads no
@@ -24,6 +25,7 @@ mod algorithm;
 mod bounds;
 mod budget;
 mod cost;
+pub mod device_class;
 pub mod display;
 mod facts;
 pub mod fuse;
@@ -43,6 +45,7 @@ pub mod retention;
 pub mod schedule;
 pub mod spill;
 pub mod stream_scale;
+mod streamed;
 
 use serde::Serialize;
 
@@ -59,6 +62,7 @@ use crate::kernels::edges::CHECK_WORDS;
 use crate::kernels::{Variant, interface};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Graph;
+use crate::plan::device_class::DeviceClass;
 use crate::plan::fused::Fused;
 use crate::plan::schedule::{RetainedChunks, Schedule};
 use crate::tensor::{Bytes, Storage};
@@ -104,6 +108,9 @@ pub struct Plan {
     pub choice: KernelChoice,
     /// Kind of device that the plan is for.
     pub kind: DeviceKind,
+    /// Speed of such devices.
+    #[serde(skip)]
+    pub class: DeviceClass,
 }
 
 /// Bytes that the host reads for each part of a picture that stays on the device: the words of
@@ -138,7 +145,7 @@ impl Plan {
     fn of(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
         let streams = schedule::streams(&nodes::nodes(fused, limits, options)?);
         let whole =
-            if streams { Self::streamed(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
+            if streams { streamed::plan(fused, limits, options)? } else { Self::whole(fused, limits, options)? };
         let plan = match options.memory_budget {
             Some(budget) if whole.memory.peak() > budget || whole.check(limits).is_err() => {
                 budget::within(fused, limits, options, &whole, budget)?
@@ -157,33 +164,6 @@ impl Plan {
         let mut plan = lower::lower(fused, &nodes, &schedule, limits, options)?;
         plan.place(limits, options);
         Ok(plan)
-    }
-
-    /// Plans a network in which one pass makes nearly everything. A few chunks of each tensor exist
-    /// at once: smaller chunks take less memory and more launches. Chooses the plan with the
-    /// smallest peak that is not much slower than the plan with the largest chunks.
-    fn streamed(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Self> {
-        const COARSEST: Bytes = Bytes(4 << 20);
-        const FINER: [Bytes; 2] = [Bytes(2 << 20), Bytes(1 << 20)];
-        const SLOWER: f64 = 1.5;
-        // Beyond this a finer plan takes long to make, and has too many steps to run.
-        const MOST_STEPS: usize = 1 << 17;
-        let within = |chunk| PlanOptions { chunk_limit: options.chunk_limit.min(chunk), ..options.clone() };
-        let mut best = Self::whole(fused, limits, &within(COARSEST))?;
-        let most = SLOWER * best.predicted_seconds();
-        for chunk in FINER {
-            if best.steps.len() > MOST_STEPS {
-                break;
-            }
-            let Ok(finer) = Self::whole(fused, limits, &within(chunk)) else { break };
-            if finer.predicted_seconds() > most {
-                break;
-            }
-            if finer.memory.peak() < best.memory.peak() {
-                best = finer;
-            }
-        }
-        Ok(best)
     }
 
     /// Returns a plan without steps.
@@ -206,6 +186,7 @@ impl Plan {
             memory: Memory::default(),
             choice: options.choice(limits),
             kind: limits.kind,
+            class: DeviceClass::of(limits),
         }
     }
 

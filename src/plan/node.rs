@@ -89,9 +89,10 @@ pub struct Node {
 
 /// Returns the scratch memory of a pass over `stages`, and true if each stage has transformed
 /// filters of its own. If these would take too much, the stages use one memory in turn and
-/// transform their filters again for every chunk, which costs little.
+/// transform their filters again for every chunk.
 pub(super) fn pass_scratch(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> (Scratch, bool) {
     let sizes = stages.iter().fold(Scratch::default(), |sizes, stage| sizes.max(nodes[*stage].scratch));
     let filters: u64 = stages.iter().map(|stage| nodes[*stage].scratch.filters).sum();
-    (sizes, filters <= sizes.filters.max(options.chunk_limit.0.saturating_mul(2)))
+    let limit = options.filter_limit.map_or(options.chunk_limit.0.saturating_mul(2), |limit| limit.0);
+    (sizes, filters <= sizes.filters.max(limit))
 }

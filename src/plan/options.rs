@@ -68,6 +68,9 @@ pub struct PlanOptions {
     pub output: Output,
     /// Largest chunk of a tensor. Smaller chunks are freed sooner and cost more halo copies.
     pub chunk_limit: Bytes,
+    /// Most bytes of transformed filters that a pass keeps, or those of one stage if they are more;
+    /// `None` for two chunks. Filters that are not kept are transformed again for each chunk.
+    pub filter_limit: Option<Bytes>,
     /// Largest chunk of the keys and values of attention. It is separate from `chunk_limit` because
     /// it decides the order in which attention adds: an equal value gives the same bits.
     pub keys_limit: Bytes,
@@ -79,6 +82,9 @@ pub struct PlanOptions {
     /// Limit of all GPU memory that the plan takes. The plan recomputes what does not fit, or moves
     /// it to host memory as far as `parking` and `weights` allow.
     pub memory_budget: Option<Bytes>,
+    /// True to prefer memory to speed where the plan has the choice without computing anything
+    /// twice.
+    pub least_memory: bool,
     /// True if activations may wait in host memory.
     pub parking: bool,
     /// Place of the weights before the plan runs.
@@ -132,10 +138,12 @@ impl PlanOptions {
             storage,
             output,
             chunk_limit: Bytes(64 << 20),
+            filter_limit: None,
             keys_limit: Bytes(16 << 20),
             profile: false,
             choice: None,
             memory_budget: None,
+            least_memory: false,
             parking: false,
             weights: Weights::Device,
             host_states: HostStates::None,

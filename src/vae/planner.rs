@@ -135,7 +135,8 @@ impl Planner {
 
     /// Plans one job of a request that was checked.
     pub(super) fn plan_job(&self, job: &Job) -> Result<Plan> {
-        let Request { direction, size, latents, output, tiling, memory_budget, parking, profile, .. } = job.request;
+        let Request { direction, size, latents, output, tiling, .. } = job.request;
+        let Request { memory_budget, least_memory, parking, profile, .. } = job.request;
         let (weights, other_weights) = if self.options.weights_on_host {
             (Weights::Host, Bytes(0))
         } else {
@@ -144,6 +145,7 @@ impl Planner {
         let options = PlanOptions {
             profile,
             memory_budget,
+            least_memory,
             parking: parking.allowed(&self.limits),
             weights,
             host_states: job.host_states.clone(),

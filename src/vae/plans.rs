@@ -231,7 +231,7 @@ impl TilesOfSize {
         self.part(1).states.iter().map(|state| state.bytes() + state.table).sum()
     }
 
-    /// Returns the seconds of a part at the nominal pace, to compare plans.
+    /// Returns the predicted seconds of a part, to compare plans.
     fn pace(&self) -> f64 {
         self.part(1).predicted_seconds()
     }

@@ -57,6 +57,9 @@ pub struct Request {
     pub tiling: Tiling,
     /// The most GPU memory to take, weights included, bytes. See [`DecodeOptions::memory_budget`].
     pub memory_budget: Option<Bytes>,
+    /// True to prefer memory to speed; see [`DecodeOptions::least_memory`].
+    #[serde(default)]
+    pub least_memory: bool,
     /// The rule for activations that may wait in host memory under a budget.
     pub parking: Parking,
     /// True to measure the GPU time of each stage, if the device can.
@@ -111,7 +114,7 @@ impl DecodeOptions {
     /// Makes a request to decode latents of `latent_size`, in `space`, to one image in the form
     /// `output`.
     pub fn request(&self, latent_size: Size, space: LatentSpace, output: impl Into<Output>) -> Request {
-        let Self { profile, memory_budget, parking, tiling } = *self;
+        let Self { profile, memory_budget, least_memory, parking, tiling } = *self;
         Request {
             direction: Direction::Decode,
             size: latent_size,
@@ -120,6 +123,7 @@ impl DecodeOptions {
             output: output.into(),
             tiling,
             memory_budget,
+            least_memory,
             parking,
             profile,
         }
@@ -129,7 +133,7 @@ impl DecodeOptions {
 impl EncodeOptions {
     /// Makes a request to encode one image of `image_size` pixels.
     pub fn request(&self, image_size: Size) -> Request {
-        let Self { profile, memory_budget, parking } = *self;
+        let Self { profile, memory_budget, least_memory, parking } = *self;
         Request {
             direction: Direction::Encode,
             size: image_size,
@@ -138,6 +142,7 @@ impl EncodeOptions {
             output: Output::Raw,
             tiling: Tiling::Exact,
             memory_budget,
+            least_memory,
             parking,
             profile,
         }

@@ -22,6 +22,7 @@ pub(super) struct WebDecodeOptions {
     /// The channel order of a canvas.
     format: ChannelOrder,
     memory_budget: Option<Bytes>,
+    least_memory: bool,
     parking: Parking,
     tiling: WebTiling,
     /// The side of a tile, pixels.
@@ -54,8 +55,8 @@ impl WebDecodeOptions {
     /// Converts to the crate's options for a model of `config`.
     pub(super) fn options(&self, config: &AutoencoderConfig) -> Result<DecodeOptions> {
         let tiling = self.tiling.of_model(config, self.tile_size, self.tile_overlap)?;
-        let Self { memory_budget, parking, .. } = *self;
-        Ok(DecodeOptions { memory_budget, parking, tiling, ..DecodeOptions::default() })
+        let Self { memory_budget, least_memory, parking, .. } = *self;
+        Ok(DecodeOptions { memory_budget, least_memory, parking, tiling, ..DecodeOptions::default() })
     }
 
     /// Returns the form of an image.

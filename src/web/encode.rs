@@ -21,6 +21,7 @@ pub(super) struct WebEncodeOptions {
     /// True to get the VAE's own latents. `None`: as the model was loaded.
     unscaled: Option<bool>,
     memory_budget: Option<Bytes>,
+    least_memory: bool,
     parking: Parking,
     /// The target time of a submission, milliseconds.
     submission_target: Option<f64>,
@@ -46,7 +47,8 @@ impl WebEncodeOptions {
     }
 
     pub(super) fn options(&self) -> EncodeOptions {
-        EncodeOptions { memory_budget: self.memory_budget, parking: self.parking, ..EncodeOptions::default() }
+        let Self { memory_budget, least_memory, parking, .. } = *self;
+        EncodeOptions { memory_budget, least_memory, parking, ..EncodeOptions::default() }
     }
 }
 

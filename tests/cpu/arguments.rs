@@ -198,8 +198,15 @@ fn any_output() -> impl Strategy<Value = Output> {
 
 fn any_options() -> impl Strategy<Value = DecodeOptions> {
     let parking = select(vec![Parking::Auto, Parking::On, Parking::Off]);
-    (any::<bool>(), prop::option::of(any_bytes()), parking, any_tiling())
-        .prop_map(|(profile, memory_budget, parking, tiling)| DecodeOptions { profile, memory_budget, parking, tiling })
+    (any::<[bool; 2]>(), prop::option::of(any_bytes()), parking, any_tiling()).prop_map(
+        |([profile, least_memory], memory_budget, parking, tiling)| DecodeOptions {
+            profile,
+            memory_budget,
+            least_memory,
+            parking,
+            tiling,
+        },
+    )
 }
 
 fn any_size() -> impl Strategy<Value = Size> {
@@ -232,8 +239,8 @@ proptest! {
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
         check_answer(wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled), output), &limits, storage).map(Plans::into_first))?;
-        let (profile, parking) = (options.profile, options.parking);
-        let options = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
+        let DecodeOptions { profile, memory_budget, least_memory, parking, .. } = options;
+        let options = EncodeOptions { profile, memory_budget, least_memory, parking };
         check_answer(wgvae::plan(&config, &options.request(size), &limits, storage).map(Plans::into_first))?;
     }
 
@@ -244,8 +251,8 @@ proptest! {
     ) {
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
-        let (profile, parking) = (options.profile, options.parking);
-        let encode = EncodeOptions { profile, parking, memory_budget: options.memory_budget };
+        let DecodeOptions { profile, memory_budget, least_memory, parking, .. } = options;
+        let encode = EncodeOptions { profile, memory_budget, least_memory, parking };
         for plans in [
             wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled), output).of_clip(), &limits, storage),
             wgvae::plan(&config, &encode.request(size).of_clip(), &limits, storage),

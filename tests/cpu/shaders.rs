@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::back::{hlsl, msl};
+use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use wgvae::Storage;
 use wgvae::internals::every_variant;
 use wgvae::kernels::source::specialize;
@@ -11,14 +13,40 @@ use wgvae::kernels::{INTERFACES, Variant};
 
 /// Parses and validates `text`. Returns the module, or the error as text.
 pub(crate) fn module(text: &str) -> Result<naga::Module, String> {
+    validated(text).map(|(module, _)| module)
+}
+
+fn validated(text: &str) -> Result<(naga::Module, ModuleInfo), String> {
     let module = naga::front::wgsl::parse_str(text).map_err(|error| error.emit_to_string(text))?;
     let capabilities = Capabilities::SHADER_FLOAT16
         | Capabilities::SHADER_FLOAT16_IN_FLOAT32
         | Capabilities::SUBGROUP
         | Capabilities::COOPERATIVE_MATRIX;
     let checked = Validator::new(ValidationFlags::all(), capabilities).validate(&module);
-    checked.map_err(|error| error.emit_to_string(text))?;
-    Ok(module)
+    let info = checked.map_err(|error| error.emit_to_string(text))?;
+    Ok((module, info))
+}
+
+/// Translates a module to MSL `version`, with checks of indices, as browsers want them.
+fn metal(module: &naga::Module, info: &ModuleInfo, version: (u8, u8)) -> Result<(), String> {
+    let restrict = BoundsCheckPolicy::Restrict;
+    let options = msl::Options {
+        lang_version: version,
+        bounds_check_policies: BoundsCheckPolicies { index: restrict, buffer: restrict, ..Default::default() },
+        ..Default::default()
+    };
+    msl::write_string(module, info, &options, &msl::PipelineOptions::default())
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}
+
+/// Translates a module to HLSL for `shader_model`, with naga's default options.
+fn direct3d(module: &naga::Module, info: &ModuleInfo, shader_model: hlsl::ShaderModel) -> Result<(), String> {
+    let options = hlsl::Options { shader_model, ..Default::default() };
+    let pipeline = hlsl::PipelineOptions::default();
+    let mut text = String::new();
+    let written = hlsl::Writer::new(&mut text, &options, &pipeline).write(module, info, None);
+    written.map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Returns the file `stem` followed by its parts, without specialisation and with loops as written.
@@ -77,4 +105,35 @@ fn every_file_is_valid_as_it_stands() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Tests the languages in which wgpu passes shaders to Metal and DX12. Halves need shader model
+/// 6.2, and naga 30 cannot write matrix units in HLSL.
+#[test]
+fn every_variant_translates_to_metal_and_direct3d() {
+    use hlsl::ShaderModel::{V5_1, V6_2, V6_6};
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for variant in all_variants() {
+        let text = specialize(&variant).unwrap();
+        let (module, info) = validated(&text).unwrap();
+        let mut note = |language: &str, written: Result<(), String>| {
+            count += 1;
+            if let Err(problem) = written {
+                failures.push(format!("shaders/{}.wgsl in {language}: {problem}", variant.file));
+            }
+        };
+        for version in [(2, 4), (3, 1)] {
+            note(&format!("MSL {version:?}"), metal(&module, &info, version));
+        }
+        if text.contains("wgpu_cooperative_matrix") {
+            continue;
+        }
+        let halves = text.contains("enable f16");
+        for shader_model in [V5_1, V6_2, V6_6].into_iter().filter(|model| *model >= V6_2 || !halves) {
+            note(&format!("HLSL {shader_model:?}"), direct3d(&module, &info, shader_model));
+        }
+    }
+    println!("{count} translations");
+    assert!(failures.is_empty(), "{} of {count} translations:\n{}", failures.len(), failures.join("\n"));
 }

@@ -13,8 +13,13 @@ use crate::sweep::is_full;
 
 const MODEL: &str = "toy_odd";
 
-const OPTIONS: DecodeOptions =
-    DecodeOptions { profile: false, memory_budget: None, parking: wgvae::Parking::On, tiling: wgvae::Tiling::Exact };
+const OPTIONS: DecodeOptions = DecodeOptions {
+    profile: false,
+    memory_budget: None,
+    least_memory: false,
+    parking: wgvae::Parking::On,
+    tiling: wgvae::Tiling::Exact,
+};
 
 /// Decodes with one submission per step, and calls `at` with the number of each step that has
 /// ended.

@@ -15,6 +15,7 @@ use wgvae::kernels::source::specialize;
 use wgvae::kernels::weights::WeightLayout;
 use wgvae::kernels::{Access, Variant, interface};
 use wgvae::model::graph::WeightSlice;
+use wgvae::plan::device_class::DeviceClass;
 use wgvae::plan::{
     Action, BufferId, BufferUse, HostSource, InputRows, PlaneExtents, Resource, SlotId, Step, UNUSED_BYTES, WeightId,
     WeightUse,
@@ -178,6 +179,7 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         transform: Vec::new(),
         choice: KernelChoice::for_device(gpu.limits()),
         kind: gpu.limits().kind,
+        class: DeviceClass::of(gpu.limits()),
     }
 }
 

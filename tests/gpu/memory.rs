@@ -13,8 +13,13 @@ use wgvae::{
 
 use crate::decode::{checkpoint, fixture};
 
-const RAW: DecodeOptions =
-    DecodeOptions { profile: false, memory_budget: None, parking: Parking::On, tiling: Tiling::Exact };
+const RAW: DecodeOptions = DecodeOptions {
+    profile: false,
+    memory_budget: None,
+    least_memory: false,
+    parking: Parking::On,
+    tiling: Tiling::Exact,
+};
 
 fn gpu(memory_limit: Option<Bytes>) -> Gpu {
     block_on(Gpu::request(&GpuOptions { memory_limit, ..GpuOptions::default() })).unwrap()

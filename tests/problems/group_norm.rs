@@ -19,13 +19,17 @@ pub(super) fn problems() -> Vec<Problem> {
             problems.push(stats_problem(storage, shape));
             for activation in [None, Some(Activation::Silu), Some(Activation::Relu)] {
                 problems.push(apply_problem(storage, shape, (1, 0), activation));
-                problems.push(pixel_problem(storage, shape, (1, 0), activation));
+                for lanes in [1, 4] {
+                    problems.push(pixel_problem(storage, shape, (1, 0), activation, lanes));
+                }
             }
         }
         for frames in [(3, 2), (4, 0), (1, 2)] {
             for shape in [(91, 3), (64, 8)] {
                 problems.push(apply_problem(storage, shape, frames, Some(Activation::Silu)));
-                problems.push(pixel_problem(storage, shape, frames, Some(Activation::Silu)));
+                for lanes in [1, 4] {
+                    problems.push(pixel_problem(storage, shape, frames, Some(Activation::Silu), lanes));
+                }
             }
         }
     }
@@ -81,16 +85,17 @@ fn pixel_problem(
     (pixels, channels4): (u32, u32),
     (frames, past): (u32, u32),
     activation: Option<Activation>,
+    lanes: u32,
 ) -> Problem {
     let (y_offset, y_pixel4) = (past * channels4, (past + frames) * channels4);
     let params =
         PixelNormParams { pixels, channels4, frames, x_offset: 3, y_offset, y_pixel4, root: 7.5, least: 1e-12 };
     Problem {
         name: format!(
-            "pixel_norm_apply {pixels} pixels c{} frames {frames} after {past} {activation:?} {storage:?}",
+            "pixel_norm_apply by {lanes}, {pixels} pixels c{} frames {frames} after {past} {activation:?} {storage:?}",
             channels4 * 4
         ),
-        launch: pixel_norm::apply(storage, activation, params),
+        launch: pixel_norm::apply(storage, activation, lanes, params),
         bindings: vec![
             random(1, storage, 3 + pixels * frames * channels4, 4.0),
             random(2, Storage::F32, channels4, 1.0),

@@ -8,9 +8,16 @@ use wgvae::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
 
-/// m, n / 4, k / 4 and batch: rows and columns that do and do not fill tiles.
-const SHAPES: [(u32, u32, u32, u32); 6] =
-    [(64, 32, 32, 1), (130, 33, 5, 1), (1, 1, 1, 1), (257, 7, 64, 1), (37, 16, 16, 36), (301, 5, 3, 4)];
+/// m, n / 4, k / 4, batch and frames: rows and columns that do and do not fill tiles.
+const SHAPES: [[u32; 5]; 7] = [
+    [64, 32, 32, 1, 1],
+    [130, 33, 5, 1, 1],
+    [1, 1, 1, 1, 1],
+    [257, 7, 64, 1, 1],
+    [37, 16, 16, 36, 1],
+    [301, 5, 3, 4, 1],
+    [70, 6, 5, 9, 3],
+];
 
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -49,11 +56,12 @@ pub(super) fn problems() -> Vec<Problem> {
 }
 
 /// Makes a problem. With `blocked`, as in a Winograd convolution, a's rows lie together and b lies
-/// in blocks of the tile's columns.
+/// in blocks of the tile's columns. Frames lie within each row of a and of c; those of a transpose
+/// follow one another.
 fn problem(
     storage: Storage,
     tile: MatmulTile,
-    (m, n4, k4, batch): (u32, u32, u32, u32),
+    [m, n4, k4, batch, frames]: [u32; 5],
     epilogue: Epilogue,
     blocked: bool,
 ) -> Problem {
@@ -69,7 +77,11 @@ fn problem(
         (n4, tile.block_columns4(), n4 * k4 * 4)
     };
     let m_stored = if transposed { m.next_multiple_of(4) } else { m };
-    let (c_row, c_size) = if transposed { (m.div_ceil(4), n4 * 4 * m.div_ceil(4)) } else { (n4 + 1, m * (n4 + 1)) };
+    let (c_row, c_frame, c_size) = if transposed {
+        (m.div_ceil(4), n4 * 4 * m.div_ceil(4), frames * n4 * 4 * m.div_ceil(4))
+    } else {
+        (frames * n4 + 1, n4, m * (frames * n4 + 1))
+    };
     // Attention accumulates in f32.
     let output = if factors { Storage::F32 } else { storage };
     let params = MatmulParams {
@@ -78,9 +90,11 @@ fn problem(
         n4,
         k4,
         a_offset: 3,
-        a_row: if blocked { 1 } else { k4 },
+        a_row: if blocked { 1 } else { frames * k4 },
         a_column: if blocked { m } else { 1 },
-        a_batch: m * k4,
+        batch,
+        a_batch: m * frames * k4,
+        a_frame: if blocked { m * k4 } else { k4 },
         b_offset: 2,
         b_row,
         b_block,
@@ -88,6 +102,7 @@ fn problem(
         c_offset: 1,
         c_row,
         c_batch: c_size,
+        c_frame,
         scale: 0.75,
     };
     let row_factors: Vec<f32> = noise(5, m, 1.0).iter().map(|value| if *value < 0.0 { 0.0 } else { *value }).collect();
@@ -96,14 +111,14 @@ fn problem(
     let c = if old { random(4, output, 1 + batch * c_size, 1.0) } else { room(output, 1 + batch * c_size) };
     Problem {
         name: format!(
-            "matmul m{m} n{} k{} batch{batch} {epilogue:?}{} tile {tile} {storage:?}",
+            "matmul m{m} n{} k{} batch{batch} frames{frames} {epilogue:?}{} tile {tile} {storage:?}",
             n4 * 4,
             k4 * 4,
             if blocked { " blocked" } else { "" },
         ),
-        launch: Matmul { input: storage, output, epilogue, tile, batch, params }.launch(),
+        launch: Matmul { input: storage, output, epilogue, tile, frames, params }.launch(),
         bindings: vec![
-            random(1, storage, 3 + batch * m * k4, 1.0),
+            random(1, storage, 3 + batch * m * frames * k4, 1.0),
             random(2, storage, 2 + batch * b_size, 1.0),
             if has_bias { random(3, Storage::F32, n4, 1.0) } else { None },
             if factors { numbers(Storage::F32, &row_factors) } else { None },

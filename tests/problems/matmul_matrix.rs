@@ -23,27 +23,30 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// Makes a problem of the last of `frames` frames, which lie within each row of a and of c.
+/// Makes a problem of `frames` frames, which lie within each row of a and of c.
 fn problem(units: MatrixUnits, (rows, columns, depth, batch): (u32, u32, u32, u32), frames: u32) -> Problem {
     let square = units.side * 4;
     let (m, n, k) = (rows * square, columns * square, depth * units.side);
     let (a_row, c_row) = (frames * k, frames * n);
     let params = MatrixParams {
         k,
-        a_offset: (frames - 1) * k,
+        a_offset: 0,
         a_row,
+        batch,
         a_batch: m * a_row,
+        a_frame: k,
         b_batch: n * k,
-        c_offset: (frames - 1) * n,
+        c_offset: 0,
         c_row,
         c_batch: m * c_row,
+        c_frame: n,
     };
     Problem {
         name: format!(
             "matmul_matrix m{m} n{n} k{k} batch{batch} frames{frames} {0}x{0} lanes{1}",
             units.side, units.lanes
         ),
-        launch: MatrixMatmul { units, m, n, batch, params }.launch(),
+        launch: MatrixMatmul { units, m, n, frames, params }.launch(),
         bindings: vec![
             random(1, Storage::F16, batch * m * a_row / 4, 1.0),
             random(2, Storage::F16, batch * n * k / 4, 1.0),

@@ -16,18 +16,24 @@ pub(super) fn run(call: &mut Call<'_>) {
         "matmul_quad" => (QUAD_WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), 4),
         _ => (WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), call.variant.number("TILE_N")),
     };
-    let [groups_m, groups_n, batch] = call.workgroups;
+    let [groups_m, groups_n, entries] = call.workgroups;
+    assert!(entries.is_multiple_of(p.batch), "{entries} batch entries: {p:?}");
     assert!(groups_m * group_m >= p.m_stored, "{groups_m} workgroups of {group_m} rows: {p:?}");
     assert!(groups_n * tile_n >= p.n4, "{groups_n} workgroups of {tile_n} columns: {p:?}");
     assert!(p.m <= p.m_stored && p.m > 0);
     let transposed = call.variant.flag("TRANSPOSED");
     assert!(!transposed || p.m_stored.is_multiple_of(4), "a transpose writes four rows at once: {p:?}");
     let (a, b) = (call.vec4s(1, input), call.vec4s(2, input));
-    for entry in 0..at(batch) {
+    for z in 0..at(entries) {
+        let (entry, frame) = (z % at(p.batch), z / at(p.batch));
         for row in 0..at(p.m_stored) {
             for column in 0..at(p.n4) {
-                let sum = if row < at(p.m) { product(&p, &a, &b, at(block_n), [entry, row, column]) } else { [0.0; 4] };
-                let c_start = at(p.c_offset) + entry * at(p.c_batch);
+                let sum = if row < at(p.m) {
+                    product(&p, &a, &b, at(block_n), [entry, frame, row, column])
+                } else {
+                    [0.0; 4]
+                };
+                let c_start = at(p.c_offset) + entry * at(p.c_batch) + frame * at(p.c_frame);
                 if transposed {
                     let value = epilogue(call, &p, row, column, sum, [0.0; 4]);
                     for (lane, value) in value.into_iter().enumerate() {
@@ -52,9 +58,9 @@ fn product(
     a: &[[f32; 4]],
     b: &[[f32; 4]],
     block_n: usize,
-    [entry, row, column]: [usize; 3],
+    [entry, frame, row, column]: [usize; 4],
 ) -> [f64; 4] {
-    let a_start = at(p.a_offset) + entry * at(p.a_batch) + row * at(p.a_row);
+    let a_start = at(p.a_offset) + entry * at(p.a_batch) + frame * at(p.a_frame) + row * at(p.a_row);
     let b_start = at(p.b_offset) + entry * at(p.b_batch) + column / block_n * at(p.b_block) + column % block_n;
     let mut sum = [0.0_f64; 4];
     for k in 0..at(p.k4) * 4 {

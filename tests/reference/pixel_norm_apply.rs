@@ -9,7 +9,7 @@ use super::{Call, activate, at, each};
 pub(super) fn run(call: &mut Call<'_>) {
     let p: PixelNormParams = call.params();
     let storage = call.storage("Stored");
-    call.assert_covers(p.pixels * p.frames);
+    call.assert_covers(p.pixels * p.frames * call.variant.number("LANES"));
     let (x, gamma) = (call.vec4s(1, storage), call.vec4s(2, Storage::F32));
     let activation = call.variant.number("ACTIVATION");
     let frames = at(p.frames);

@@ -20,12 +20,13 @@ const B_T: [[f64; 6]; 6] = [
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: InParams = call.params();
-    let [groups_x, groups_y, _] = call.workgroups;
     let pairs = call.variant.file == "winograd_in_pairs";
+    let [x, y, _] = call.workgroups;
+    let [tile_groups, channel_groups] = if pairs { [y, x] } else { [x, y] };
     let (tiles, channels4) =
         if pairs { (WORKGROUP / PAIRS_IN, PAIRS_IN / 2) } else { (WORKGROUP_TILES, WORKGROUP / WORKGROUP_TILES) };
-    assert!(groups_x * tiles >= p.tiles, "{groups_x} workgroups: {p:?}");
-    assert!(groups_y * channels4 >= p.channels4, "{groups_y} workgroups along y: {p:?}");
+    assert!(tile_groups * tiles >= p.tiles, "{tile_groups} workgroups along tiles: {p:?}");
+    assert!(channel_groups * channels4 >= p.channels4, "{channel_groups} workgroups along channels: {p:?}");
     assert_eq!(p.channels4 % p.frame4, 0, "{p:?}");
     assert!(p.v_channel0 + p.channels4 <= p.v_channels4 && p.tiles <= p.v_tiles, "{p:?}");
     let x = call.vec4s(1, call.storage(if pairs { "Pair" } else { "Stored" }));

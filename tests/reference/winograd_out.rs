@@ -16,8 +16,8 @@ const A_T: [[f64; 6]; 4] = [
 pub(super) fn run(call: &mut Call<'_>) {
     let p: OutParams = call.params();
     if call.variant.file == "winograd_out_pairs" {
-        let [runs, groups, _] = call.workgroups;
-        assert!(runs == p.runs && groups * PAIRS_OUT >= p.channels4 * 2, "{runs} by {groups} workgroups: {p:?}");
+        let [groups, runs, _] = call.workgroups;
+        assert!(runs == p.runs && groups * PAIRS_OUT >= p.channels4 * 2, "{groups} by {runs} workgroups: {p:?}");
     } else {
         call.assert_covers(p.runs * p.channels4);
     }

@@ -253,7 +253,8 @@ export class Loaded {
    */
   moduleOptions({ memoryBudget = this.options.memoryBudget, index }) {
     checkCounts({ memoryBudget, index });
-    return { memoryBudget, parking: this.options.parking, submissionTarget: this.#submissionTarget, index };
+    const { leastMemory, parking } = this.options;
+    return { memoryBudget, leastMemory, parking, submissionTarget: this.#submissionTarget, index };
   }
 
   /** @param {() => void} free */

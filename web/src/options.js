@@ -30,6 +30,7 @@ export const OF_MODELS = {
   unscaled: FLAG,
   clips: FLAG,
   memoryBudget: WHOLE,
+  leastMemory: FLAG,
   parking: oneOf('auto', 'on', 'off'),
   powerPreference: oneOf('high-performance', 'low-power'),
   defaultLimits: FLAG,

@@ -26,6 +26,7 @@ const OPTIONS = {
   precision: OF_MODELS.precision,
   unscaled: OF_MODELS.unscaled,
   memoryBudget: OF_MODELS.memoryBudget,
+  leastMemory: OF_MODELS.leastMemory,
   parking: OF_MODELS.parking,
   output: oneOf(...Object.keys(OUTPUTS)),
   tiling: oneOf(...TILINGS),
@@ -91,13 +92,13 @@ function check(options) {
  * @param {Options} options
  * @returns {import('./index.js').Plan}
  */
-function planOfPicture(planner, { width, height, direction, output = 'bitmap', memoryBudget, parking, tiling, tileSize, tileOverlap }) {
+function planOfPicture(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }) {
   if (direction === 'encode') {
     checkSides({ width, height });
-    return planner.planEncode(width, height, { memoryBudget, parking });
+    return planner.planEncode(width, height, { memoryBudget, leastMemory, parking });
   }
   const latents = latentsOf({ width, height }, planner.latents().pixels_per_latent);
-  return planner.plan(latents.width, latents.height, { output: OUTPUTS[output], memoryBudget, parking, tiling, tileSize, tileOverlap });
+  return planner.plan(latents.width, latents.height, { output: OUTPUTS[output], memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
 }
 
 /**
@@ -106,19 +107,19 @@ function planOfPicture(planner, { width, height, direction, output = 'bitmap', m
  * @param {number} frames
  * @returns {import('./index.js').WholeClipPlan}
  */
-function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, parking, tiling, tileSize, tileOverlap }, frames) {
+function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, frames) {
   const { pixels_per_latent: scale, has_time: hasTime } = planner.latents();
   if (!hasTime) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
   /** @type {import('./index.js').ClipPlan} */
   let plan;
   if (direction === 'encode') {
     checkSides({ width, height });
-    plan = planner.planClipEncode(width, height, { memoryBudget, parking });
+    plan = planner.planClipEncode(width, height, { memoryBudget, leastMemory, parking });
   } else {
     const latents = latentsOf({ width, height }, scale);
     const frame = Object.entries(FRAMES).find(([name]) => name === output)?.[1];
     if (!frame) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
-    plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, parking, tiling, tileSize, tileOverlap });
+    plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
   }
   const others = (frames - 1) / plan.frames;
   if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`, `${frames}`);

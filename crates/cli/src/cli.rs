@@ -294,6 +294,10 @@ struct PlanArgs {
     /// Most GPU memory to use, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
+    /// Take less memory and more time, for TAESD, Qwen-Image, Wan and their like; no effect on
+    /// other models
+    #[arg(long)]
+    least_memory: bool,
     /// Move data that exceeds the budget to host memory; auto: yes, but not on an adapter that
     /// shares the host's memory
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]

@@ -264,6 +264,8 @@ impl Anything {
         DecodeOptions {
             profile: self.flags[7],
             memory_budget: self.budget.map(Bytes),
+            // Shares a bit, as above.
+            least_memory: self.flags[6],
             parking: [Parking::Auto, Parking::On, Parking::Off][usize::from(self.parking % 3)],
             tiling: [Tiling::Exact, Tiling::Estimate, blend, blend][usize::from(self.tiling / 2 % 4)],
         }

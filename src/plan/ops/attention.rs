@@ -42,12 +42,14 @@ type BlockInputs<'a> = (&'a DeviceLimits, &'a KernelChoice, &'a PlanOptions);
 /// A workgroup of the second product computes 64 by 64 numbers on a GPU. 1024 queries of 512
 /// channels make 128 workgroups: one for each core of a large GPU. So scores and probabilities may
 /// take as much as the intermediates of a band of a convolution. A budget makes chunks small, and
-/// then they may take no more than a chunk. CPU drivers have few cores and take the fewest queries.
+/// then they may take no more than a few chunks. CPU drivers have few cores and take the fewest
+/// queries.
 fn most_queries((limits, choice, options): BlockInputs<'_>, keys: u32) -> u32 {
     if limits.kind == DeviceKind::Cpu {
         return *QUERIES.start();
     }
-    let bytes = (choice.winograd_scratch_bytes * 2).min(options.chunk_limit.0 / 2).min(limits.largest_bound_buffer().0);
+    let most = options.chunk_limit.0.saturating_mul(4).min(limits.largest_bound_buffer().0);
+    let bytes = (choice.winograd_scratch_bytes * 2).min(most);
     let queries = u32::try_from(bytes / (u64::from(keys) * 4)).unwrap_or(u32::MAX);
     queries.clamp(*QUERIES.start(), *QUERIES.end())
 }
@@ -151,7 +153,7 @@ impl Lowering<'_> {
             output: Storage::F32,
             epilogue: Epilogue::None,
             tile,
-            batch: 1,
+            frames: 1,
             params: MatmulParams {
                 a_offset: queries.first * shape.channels4(),
                 b_offset: keys.first / 4,
@@ -173,7 +175,7 @@ impl Lowering<'_> {
             output: Storage::F32,
             epilogue: Epilogue::RowFactors,
             tile,
-            batch: 1,
+            frames: 1,
             params: MatmulParams {
                 a_row: block.row,
                 b_offset: values.first * shape.channels4(),

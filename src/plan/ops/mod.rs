@@ -25,6 +25,7 @@ mod winograd;
 
 pub(super) use self::lowering::Lowering;
 pub(super) use self::sizing::Sizing;
+pub(super) use self::tiles::band_frames;
 
 use crate::error::Result;
 use crate::plan::fused::Stage;

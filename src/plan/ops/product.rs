@@ -3,6 +3,7 @@
 use crate::kernels::choice::ConvAlgorithm;
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::weights::WeightLayout;
+use crate::limits::DeviceKind;
 use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::fused::{Conv, Residual, Role};
 use crate::plan::node::Scratch;
@@ -14,8 +15,14 @@ use super::pass::Shared;
 use super::seen;
 use super::sizing::Sizing;
 
-/// Most multiply-adds of a launch. Larger launches are cut, so that no submission runs long.
-const MACS_PER_LAUNCH: u64 = 1 << 30;
+/// Returns the most multiply-adds of a launch: about 20 ms on a CPU driver, and less on a phone's
+/// GPU. Larger launches are cut, so that no submission runs long.
+fn macs_per_launch(kind: DeviceKind) -> u64 {
+    match kind {
+        DeviceKind::Cpu => 1 << 30,
+        DeviceKind::Gpu => 1 << 32,
+    }
+}
 
 /// A product with its weights, tensors and epilogue.
 pub(super) struct Product<'a> {
@@ -38,10 +45,10 @@ pub(super) struct Product<'a> {
 }
 
 /// Returns the rows of a band of a product from `input` to `output`, so that no launch runs long.
-fn band_rows(input: Shape, output: Shape, options: &PlanOptions) -> u32 {
+fn band_rows(input: Shape, output: Shape, options: &PlanOptions, kind: DeviceKind) -> u32 {
     let row_macs = u64::from(input.width) * u64::from(input.channels) * u64::from(output.channels * output.frames);
     let row_bytes = u64::from(input.width) * u64::from(input.pixel4()) * options.storage.vec4_bytes();
-    let rows = (MACS_PER_LAUNCH / row_macs).min(options.chunk_limit.0 / row_bytes).max(u64::from(ROW_STEP));
+    let rows = (macs_per_launch(kind) / row_macs).min(options.chunk_limit.0 / row_bytes).max(u64::from(ROW_STEP));
     u32::try_from(rows).unwrap_or(u32::MAX) / ROW_STEP * ROW_STEP
 }
 
@@ -50,7 +57,8 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     if !seen::is_made(ConvAlgorithm::Product, conv) {
         return Scratch::default();
     }
-    let most = band_rows(sizing.fused.shape(conv.input), sizing.fused.shape(conv.output), sizing.options);
+    let [input, output_shape] = [conv.input, conv.output].map(|tensor| sizing.fused.shape(tensor));
+    let most = band_rows(input, output_shape, sizing.options, sizing.limits.kind);
     let rows = most.min(output.rows).min(sizing.partition(conv.input).rows);
     let normed = u64::from(rows) * seen::row_bytes(sizing.fused, conv, sizing.options);
     Scratch { normed, ..Scratch::default() }
@@ -85,7 +93,8 @@ impl Lowering<'_> {
     /// Launches the product of all rows of chunk `chunk` of the current stage. If `conv` is given,
     /// the input is normalised as `conv` reads it.
     pub(super) fn product_of_chunk(&mut self, product: &Product<'_>, chunk: usize, conv: Option<&Conv>) {
-        let most = band_rows(self.fused.shape(product.input), self.fused.shape(product.output), self.options);
+        let [input, output] = [product.input, product.output].map(|tensor| self.fused.shape(tensor));
+        let most = band_rows(input, output, self.options, self.limits.kind);
         let own = self.rows(chunk);
         let input = self.tensor(product.input).partition.clone();
         for index in input.holding(own) {
@@ -130,7 +139,7 @@ impl Lowering<'_> {
             output: output.storage,
             epilogue: product.epilogue,
             tile,
-            batch: 1,
+            frames: 1,
             params: MatmulParams {
                 m_stored: if output.padded { m.next_multiple_of(4) } else { m },
                 a_offset,
@@ -172,7 +181,7 @@ impl Lowering<'_> {
                 output: storage,
                 epilogue: product.epilogue,
                 tile,
-                batch: 1,
+                frames: 1,
                 params: MatmulParams {
                     a_offset: frame * conv.step() * frame4,
                     a_row: seen::frames(self.fused, conv) * frame4,

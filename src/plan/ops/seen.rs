@@ -139,7 +139,8 @@ impl Lowering<'_> {
             least: norm.least,
         };
         let gamma = self.weight(&gamma, WeightLayout::Vector { channels: shape.channels }, 1.0);
-        let launch = pixel_norm::apply(self.tensor(conv.input).storage, conv.prologue.activation, params);
+        let (storage, lanes) = (self.tensor(conv.input).storage, pixel_norm::lanes(self.limits.kind));
+        let launch = pixel_norm::apply(storage, conv.prologue.activation, lanes, params);
         self.launch(launch, &[Resource::Buffer(source.buffer), gamma, Resource::Buffer(target.buffer)]);
     }
 }

@@ -4,7 +4,7 @@ use crate::kernels::WORKGROUP;
 use crate::kernels::choice::{KernelChoice, Products};
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::kernels::winograd::{PAIRS_OUT, POINTS, TILE};
-use crate::limits::DeviceLimits;
+use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Shape;
 use crate::plan::partition::{Partition, RowRange};
 use crate::tensor::Storage;
@@ -77,6 +77,16 @@ pub(super) struct TileBand {
     pub(super) runs: u32,
 }
 
+/// Returns the number of frames by which a band's bytes are multiplied. On a GPU one launch
+/// computes all frames of a part of a clip, and would have few workgroups within the bytes of one
+/// frame.
+pub(in crate::plan) fn band_frames(kind: DeviceKind, frames: u32) -> u32 {
+    match kind {
+        DeviceKind::Cpu => 1,
+        DeviceKind::Gpu => frames,
+    }
+}
+
 /// Returns the bytes of one tile of `channels4` groups of channels in `storage`.
 fn tile_bytes(channels4: u32, storage: Storage) -> u64 {
     u64::from(POINTS) * u64::from(channels4) * storage.vec4_bytes()
@@ -90,8 +100,8 @@ impl TileBand {
 }
 
 impl TileGrid {
-    /// Returns the grid of a convolution to `output`. Its intermediates stay in cache and within
-    /// one binding.
+    /// Returns the grid of a convolution to `output`. Its intermediates take about
+    /// [`KernelChoice::winograd_scratch_bytes`] and stay within one binding.
     pub(super) fn new(
         channels: Channels,
         output: Shape,
@@ -114,7 +124,9 @@ impl TileGrid {
         let products = Some(with(limits.units())).filter(|products| fits(*products) >= products.rows());
         let products = products.unwrap_or_else(|| with(None));
         let band_tile = larger(products, v4, m4);
-        let wanted = choice.winograd_scratch_bytes / band_tile;
+        let frames = m4 / n4;
+        let scratch_bytes = choice.winograd_scratch_bytes * u64::from(band_frames(limits.kind, frames));
+        let wanted = scratch_bytes / band_tile;
         let most = fitting(band_tile) / products.rows() * products.rows();
         let at_once = u32::try_from(wanted.max(LEAST_TILES)).unwrap_or(u32::MAX).min(most);
         // Runs depend neither on how a tensor is cut nor on the number of frames. So its statistics

@@ -75,7 +75,7 @@ impl Lowering<'_> {
             output: self.output_of_stage().storage,
             epilogue: Epilogue::Bias,
             tile,
-            batch: 1,
+            frames: 1,
             params: MatmulParams {
                 a_offset: frame * conv.step() * frame4,
                 a_row: seen::frames(self.fused, conv) * frame4,

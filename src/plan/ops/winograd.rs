@@ -42,9 +42,10 @@ struct Winograd<'a> {
 }
 
 impl Winograd<'_> {
-    /// Returns the launch of the 36 products of `tiles` with `part` for frame `frame` of the
-    /// output, with this tile.
-    fn product(&self, tile: MatmulTile, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
+    /// Returns the launch of the 36 products of `tiles` with `part` for `frames` frames of the
+    /// output, with this tile. The frames that the filter reads for one of them follow one another
+    /// in the transformed input.
+    fn product(&self, tile: MatmulTile, tiles: &TileBand, part: &FilterPart, frames: u32) -> Launch {
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
         let m = tiles.tiles();
         let (a_row, a_column) = winograd::strides(self.transforms, m, v4);
@@ -53,18 +54,20 @@ impl Winograd<'_> {
             output: self.grid.kept(),
             epilogue: Epilogue::None,
             tile,
-            batch: POINTS,
+            frames,
             params: MatmulParams {
-                a_offset: frame * self.conv.step() * frame4 * a_column,
                 a_row,
                 a_column,
+                batch: POINTS,
                 a_batch: m * v4,
+                a_frame: self.conv.step() * frame4 * a_column,
                 b_row: tile.block_columns4(),
                 b_block: k4 * 4 * tile.block_columns4(),
                 b_batch: part.blocks * k4 * 4 * tile.block_columns4(),
-                c_offset: frame * n4 + part.column0,
+                c_offset: part.column0,
                 c_row: m4,
                 c_batch: m * m4,
+                c_frame: n4,
                 ..MatmulParams::rows(tile, m, part.columns4, k4)
             },
         };
@@ -72,20 +75,23 @@ impl Winograd<'_> {
     }
 
     /// Returns the launch of these products on matrix units, for whole matrices.
-    fn matrix_product(&self, units: PlannedUnits, tiles: &TileBand, part: &FilterPart, frame: u32) -> Launch {
+    fn matrix_product(&self, units: PlannedUnits, tiles: &TileBand, part: &FilterPart, frames: u32) -> Launch {
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
         let (m, n, k) = (self.grid.room(tiles.tiles()), part.columns4 * 4, k4 * 4);
         let params = MatrixParams {
             k,
-            a_offset: frame * self.conv.step() * frame4 * 4,
+            a_offset: 0,
             a_row: v4 * 4,
+            batch: POINTS,
             a_batch: m * v4 * 4,
+            a_frame: self.conv.step() * frame4 * 4,
             b_batch: n * k,
-            c_offset: (frame * n4 + part.column0) * 4,
+            c_offset: part.column0 * 4,
             c_row: m4 * 4,
             c_batch: m * m4 * 4,
+            c_frame: n4 * 4,
         };
-        MatrixMatmul { units, m, n, batch: POINTS, params }.launch()
+        MatrixMatmul { units, m, n, frames, params }.launch()
     }
 }
 
@@ -259,9 +265,7 @@ impl Lowering<'_> {
             self.winograd_in(winograd, tiles, source);
         }
         for part in &winograd.filters {
-            for frame in 0..self.fused.shape(winograd.conv.output).frames {
-                self.winograd_product(winograd, tiles, part, frame);
-            }
+            self.winograd_product(winograd, tiles, part);
         }
         self.winograd_out(winograd, tiles);
     }
@@ -295,18 +299,17 @@ impl Lowering<'_> {
         self.launch(winograd::input(winograd.transforms, storages, prologue, params), &bindings);
     }
 
-    /// Launches the products for frame `frame` of the output. The frames that the filter reads for
-    /// it follow one another in the transformed input.
-    fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart, frame: u32) {
+    /// Launches the products of all frames of the output.
+    fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart) {
+        let shape = self.fused.shape(winograd.conv.output);
         let mut launch = match winograd.grid.products {
-            Products::Tile(tile) => winograd.product(tile, tiles, part, frame),
-            Products::Matrix(units) => winograd.matrix_product(units, tiles, part, frame),
+            Products::Tile(tile) => winograd.product(tile, tiles, part, shape.frames),
+            Products::Matrix(units) => winograd.matrix_product(units, tiles, part, shape.frames),
         };
         // Counted as the direct convolution of the band: 9 filter taps for each pixel, 4x4 pixels
         // for each tile.
-        let shape = self.fused.shape(winograd.conv.output);
         let width = (tiles.tiles_x * TILE).min(shape.width - tiles.tile_x0 * TILE);
-        let pixels = u64::from(tiles.rows.count()) * u64::from(width);
+        let pixels = u64::from(tiles.rows.count()) * u64::from(width) * u64::from(shape.frames);
         launch.macs = pixels * u64::from(winograd.grid.channels.k4) * u64::from(part.columns4) * 16 * 9;
         let [v, u, m] = [winograd.v, part.buffer, winograd.m].map(Resource::Buffer);
         match winograd.grid.products {

@@ -4,6 +4,7 @@
 mod devices;
 mod model;
 mod table;
+mod ways;
 mod work;
 
 use wgvae::config::Family;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use wgvae::plan::{Action, Plan, Resource};
+use wgvae::plan::{Action, HostSource, Plan, Resource};
 
 use super::devices::Device;
 use super::work::{Work, work};
@@ -50,11 +50,15 @@ pub(super) fn predict(plan: &Plan, device: &Device) -> Prediction {
                 prediction.launch(device, &work, groups, &sizes(plan, bindings));
             }
             Action::Copy { bytes, .. } => prediction.copy(device, *bytes),
-            Action::Fetch { .. }
-            | Action::Park { .. }
-            | Action::Recall { .. }
-            | Action::Keep { .. }
-            | Action::Output { .. } => {}
+            Action::Fetch { from: HostSource::Input(_), .. } | Action::Output { .. } => {}
+            Action::Fetch { to, .. } => prediction.transfer(device, plan.buffers[to.0].bytes.0),
+            Action::Park { from, .. } => prediction.transfer(device, plan.buffers[from.0].bytes.0),
+            Action::Recall { state, part, to } => {
+                prediction.state(device, plan.is_on_host(*state, *part), plan.buffers[to.0].bytes.0);
+            }
+            Action::Keep { state, part, bytes, .. } => {
+                prediction.state(device, plan.is_on_host(*state, *part), *bytes);
+            }
         }
     }
     for kind in prediction.kinds.values_mut() {
@@ -98,6 +102,20 @@ impl Prediction {
         if groups < u64::from(WORKGROUPS_PER_CORE * device.cores) {
             kind.starved += seconds;
         }
+        self.seconds += seconds;
+    }
+
+    /// Adds a copy between two runs' memory, which is on the host or on the device.
+    fn state(&mut self, device: &Device, on_host: bool, bytes: u64) {
+        if on_host { self.transfer(device, bytes) } else { self.copy(device, bytes) }
+    }
+
+    fn transfer(&mut self, device: &Device, bytes: u64) {
+        let seconds = device.launch * 1e-6 + bytes as f64 / (device.link * 1e9);
+        let kind = self.kinds.entry("transfer").or_default();
+        kind.launches += 1;
+        kind.moved += bytes;
+        kind.seconds += seconds;
         self.seconds += seconds;
     }
 

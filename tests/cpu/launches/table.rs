@@ -16,6 +16,12 @@ model (`tests/cpu/launches/model.rs`): multiply-adds by the published peak and b
 loops whose turns wait for each other by their latency, launches by their number. An order of magnitude is sure, which kernel takes most is likely, a time is good to some 40 %.
 ";
 
+pub(super) const WAYS_HEAD: &str = "# What people run, predicted
+
+Written by `UPDATE_SNAPSHOTS=1 cargo test --release --test cpu launches`, with the model and the warnings of [launches.md](launches.md). Each cell has milliseconds and the peak in MiB. Storage is\nhalves. A part is a later part of a clip. Without \"parking\", what exceeds a budget is computed again.
+
+| |";
+
 /// Returns the page.
 pub(super) fn markdown(decodes: &[Decode], fast: &[Fast]) -> String {
     let mut text = HEAD.to_owned();

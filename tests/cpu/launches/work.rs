@@ -6,6 +6,7 @@ use wgvae::kernels::attention::{FinishParams, SoftmaxParams};
 use wgvae::kernels::conv2d_direct::Conv2dDirectParams;
 use wgvae::kernels::group_norm::{self, ApplyParams, StatsParams};
 use wgvae::kernels::matmul::MatmulParams;
+use wgvae::kernels::pixel_norm::PixelNormParams;
 use wgvae::kernels::winograd::{InParams, OutParams, PAIRS_OUT, POINTS, WeightsParams};
 use wgvae::kernels::{Value, Variant, WORKGROUP};
 
@@ -59,6 +60,7 @@ pub(super) fn work(variant: &Variant, workgroups: [u32; 3], params: &[u8]) -> Wo
         "group_norm_apply" => apply(variant, &read(params)),
         "group_norm_stats" => stats(variant, &read(params)),
         "group_norm_finish" => finish(variant, &read(params)),
+        "pixel_norm_apply" => pixel_norm(variant, &read(params)),
         "attention_softmax" => softmax(variant, &read(params), workgroups),
         "attention_finish" => divide(variant, &read(params)),
         name => Work { name, moved: vec![Moved::once(invocations * 16); 2], ..Work::default() },
@@ -179,6 +181,12 @@ fn direct(variant: &Variant, p: &Conv2dDirectParams, [_, columns, _]: [u32; 3]) 
 
 fn apply(variant: &Variant, p: &ApplyParams) -> Work {
     let moved = Moved::once(u64::from(p.elements) * bytes(variant, "Stored"));
+    Work { name: variant.file, moved: vec![moved, Moved::default(), moved], ..Work::default() }
+}
+
+fn pixel_norm(variant: &Variant, p: &PixelNormParams) -> Work {
+    let x4 = u64::from(p.pixels) * u64::from(p.frames) * u64::from(p.channels4);
+    let moved = Moved::once(x4 * bytes(variant, "Stored"));
     Work { name: variant.file, moved: vec![moved, Moved::default(), moved], ..Work::default() }
 }
 

@@ -17,7 +17,8 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let config = config(args, operation).await?;
     let request = request_for(operation, "--size", args.size, &config, LatentSpace::Model)?;
     let output = if args.encode { request.output } else { args.output.into() };
-    let request = Request { output, parking: args.parking.into(), ..request };
+    let least_memory = args.least_memory;
+    let request = Request { output, least_memory, parking: args.parking.into(), ..request };
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device, nothing speaks against half precision.

@@ -50,6 +50,10 @@ pub(super) struct BudgetArgs {
     /// not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
+    /// Take less memory and more time, for TAESD, Qwen-Image, Wan and their like; no effect on
+    /// other models
+    #[arg(long)]
+    least_memory: bool,
     /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
     /// memory
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
@@ -59,12 +63,14 @@ pub(super) struct BudgetArgs {
 impl BudgetArgs {
     /// Returns the options of a decode in `tiling`, which measures stages if `profile`.
     pub(super) fn decode(&self, tiling: Tiling, profile: bool) -> DecodeOptions {
-        DecodeOptions { profile, memory_budget: self.memory_budget, parking: self.parking.into(), tiling }
+        let (memory_budget, parking) = (self.memory_budget, self.parking.into());
+        DecodeOptions { profile, memory_budget, least_memory: self.least_memory, parking, tiling }
     }
 
     /// Returns the options of an encode, which measures stages if `profile`.
     pub(super) fn encode(&self, profile: bool) -> EncodeOptions {
-        EncodeOptions { profile, memory_budget: self.memory_budget, parking: self.parking.into() }
+        let (memory_budget, parking) = (self.memory_budget, self.parking.into());
+        EncodeOptions { profile, memory_budget, least_memory: self.least_memory, parking }
     }
 }
 

@@ -130,7 +130,7 @@ fn table(rows: &[Row], whole: u64) -> String {
         };
         text.push_str(&format!("{budget:>10}  {cells}\n"));
     }
-    text.push_str("* at the nominal pace of such a device: for comparing plans, not a promise\n");
+    text.push_str("* as predicted for such a device: for comparing plans, not a promise\n");
     text
 }
 

@@ -49,7 +49,7 @@ fn text(args: &PlanArgs, plans: &Plans, frames: u64, parts: u64) -> String {
         text.push_str(&row("each later", parts - 1, plans.later()));
     }
     text.push_str(&format!(
-        "* at the nominal pace of such a device, {:.2} for the clip: for comparing plans, not a promise\n",
+        "* as predicted for such a device, {:.2} for the clip: for comparing plans, not a promise\n",
         plans.predicted_seconds(parts)
     ));
     text

@@ -1,0 +1,119 @@
+//! Plans networks in which one pass makes nearly everything. A few chunks of each tensor exist at
+//! once: smaller chunks take less memory and more launches.
+//!
+//! The default plan has the smallest peak among the plans within a tenth of the fastest, as the
+//! device's class predicts them. On CPU drivers, which any launch keeps busy, it may take half as
+//! long again. [`PlanOptions::least_memory`] asks for the smallest peak at any speed.
+
+use crate::error::Result;
+use crate::limits::DeviceLimits;
+use crate::plan::device_class::DeviceClass;
+use crate::plan::fused::Fused;
+use crate::plan::node::{Node, pass_scratch};
+use crate::plan::nodes::nodes;
+use crate::plan::{Plan, PlanOptions};
+use crate::tensor::Bytes;
+
+/// Sizes of chunks that are tried.
+const ON_GPUS: &[u64] = &[64 << 20, 32 << 20, 16 << 20, 8 << 20, 4 << 20, 2 << 20, 1 << 20];
+const LEAST: &[u64] = &[4 << 20, 2 << 20, 1 << 20];
+/// Transformed filters that a pass on a GPU may keep.
+const KEPT_FILTERS: Bytes = Bytes(1 << 30);
+/// Beyond this a plan takes long to make, and has too many steps to run.
+const MOST_STEPS: usize = 1 << 17;
+
+/// Plans `fused`. Under a budget, returns the default plan if it fits; else the fastest plan that
+/// fits; else the one with the smallest peak, which does not depend on the budget.
+///
+/// # Errors
+/// See [`Plan::new`].
+pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Plan> {
+    let gpu = DeviceClass::of(limits).is_gpu();
+    let slower = match (options.least_memory, gpu) {
+        (true, _) => f64::INFINITY,
+        (false, true) => 1.1,
+        (false, false) => 1.5,
+    };
+    let fits = |plan: &Plan| options.memory_budget.is_none_or(|budget| plan.memory.peak() <= budget);
+    let mut plans = Plans { all: Vec::new(), slower };
+    let mut before = None;
+    let mut cuts = Vec::new();
+    for &chunk in if gpu && !options.least_memory { ON_GPUS } else { LEAST } {
+        let cut = PlanOptions { chunk_limit: options.chunk_limit.min(Bytes(chunk)), ..options.clone() };
+        let made = nodes(fused, limits, &cut).and_then(|nodes| {
+            let keeps = keeps_filters(&nodes, &cut);
+            let known = before.replace((nodes, keeps));
+            // A small image is one chunk either way.
+            let plan = if known == before { None } else { Some(Plan::whole(fused, limits, &cut)?) };
+            Ok((plan, keeps))
+        });
+        match made {
+            Ok((None, _)) => {}
+            Ok((Some(plan), keeps)) => {
+                plans.all.push(plan);
+                cuts.push((cut, keeps));
+            }
+            Err(error) if plans.all.is_empty() => return Err(error),
+            Err(_) => break,
+        }
+        if plans.is_long() || plans.is_slow() && plans.all.iter().any(fits) {
+            break;
+        }
+    }
+    if gpu && !options.least_memory {
+        let (cut, keeps) = cuts.swap_remove(plans.default());
+        if !keeps && options.filter_limit.is_none() {
+            let cut = PlanOptions { filter_limit: Some(KEPT_FILTERS), ..cut };
+            plans.all.extend(Plan::whole(fused, limits, &cut));
+        }
+    }
+    let default = plans.default();
+    Ok(plans.choose(default, fits))
+}
+
+/// True if any pass over `nodes` keeps all its transformed filters.
+fn keeps_filters(nodes: &[Node], cut: &PlanOptions) -> bool {
+    let all: Vec<usize> = (0..nodes.len()).collect();
+    pass_scratch(nodes, &all, cut).1
+}
+
+/// Plans that compute nothing twice, at least one.
+struct Plans {
+    all: Vec<Plan>,
+    /// Most times the fastest plan's time that the default plan takes.
+    slower: f64,
+}
+
+impl Plans {
+    /// Returns the most seconds that the default plan takes.
+    fn most_seconds(&self) -> f64 {
+        self.all.iter().map(Plan::predicted_seconds).fold(f64::INFINITY, f64::min) * self.slower
+    }
+
+    /// True if the last plan takes longer than a default plan may.
+    fn is_slow(&self) -> bool {
+        self.all[self.all.len() - 1].predicted_seconds() > self.most_seconds()
+    }
+
+    /// True if the last plan has so many steps that no plan with more should be made.
+    fn is_long(&self) -> bool {
+        self.all[self.all.len() - 1].steps.len() > MOST_STEPS
+    }
+
+    /// Returns the index of the default plan.
+    fn default(&self) -> usize {
+        let most = self.most_seconds();
+        let indices = (0..self.all.len()).filter(|index| self.all[*index].predicted_seconds() <= most);
+        indices.min_by_key(|index| self.all[*index].memory.peak()).unwrap_or_default()
+    }
+
+    /// Returns the plan `default` if it fits, else the fastest that fits, else the smallest.
+    fn choose(mut self, default: usize, fits: impl Fn(&Plan) -> bool) -> Plan {
+        let seconds = |index: &usize| self.all[*index].predicted_seconds();
+        let fitting = (0..self.all.len()).filter(|index| fits(&self.all[*index]));
+        let fastest = || fitting.min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+        let smallest = || (0..self.all.len()).min_by_key(|index| self.all[*index].memory.peak());
+        let chosen = Some(default).filter(|index| fits(&self.all[*index])).or_else(fastest).or_else(smallest);
+        self.all.swap_remove(chosen.unwrap_or(default))
+    }
+}
