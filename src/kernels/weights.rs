@@ -81,6 +81,10 @@ fn row(slice: WeightSlice, out: usize) -> usize {
     }
 }
 
+/// Number of input channels that are packed together. Their taps are a few cache lines of the file,
+/// and their place stays in cache until all output channels are in it.
+const INPUTS: usize = 8;
+
 /// Packs `slice` of `values`, times `factor`. `values` are in the order of the file. A slice that
 /// comes from no file reads no `values`, except [`WeightSlice::Transform`], whose values the caller
 /// has made.
@@ -89,17 +93,33 @@ fn row(slice: WeightSlice, out: usize) -> usize {
 /// Panics if `values` has another number of elements than the file's tensor must have. The reader
 /// has checked that number.
 pub fn pack(values: &[f32], layout: WeightLayout, slice: WeightSlice, storage: Storage, factor: f32) -> Vec<u8> {
+    let mut packed = Vec::new();
+    pack_into(&mut packed, values, layout, slice, storage, factor);
+    packed
+}
+
+/// Does what [`pack`] does, in place of what is in `packed`. A buffer that is used again has no
+/// pages that the system must find first.
+pub(crate) fn pack_into(
+    packed: &mut Vec<u8>,
+    values: &[f32],
+    layout: WeightLayout,
+    slice: WeightSlice,
+    storage: Storage,
+    factor: f32,
+) {
     let wanted = match (slice, layout, layout.file_elements(slice)) {
         (.., Some(elements)) => elements,
         (WeightSlice::Transform, WeightLayout::Vector { channels }, None) => u64::from(channels),
         (.., None) => 0,
     };
     assert_eq!(values.len() as u64, wanted, "a tensor of another size");
+    packed.clear();
     match layout {
         WeightLayout::Vector { channels } => {
             let value = |out: usize| if slice == WeightSlice::Zeros { 0.0 } else { values[row(slice, out)] * factor };
             let padding = (channels..channels.next_multiple_of(4)).map(|_| 0.0);
-            (0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes).collect()
+            packed.extend((0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes));
         }
         WeightLayout::Filter { times, filter, c_in, c_out } => {
             let (times, taps, c_in, c_out) =
@@ -114,32 +134,55 @@ pub fn pack(values: &[f32], layout: WeightLayout, slice: WeightSlice, storage: S
                 | WeightSlice::Zeros
                 | WeightSlice::Transform => (0, 1, times),
             };
-            let mut packed = vec![0.0_f32; times * taps * rows * columns];
-            for out in 0..c_out {
-                let row = row(slice, out);
-                for input in 0..c_in {
-                    // All taps of all times, which are in one sequence in the file.
-                    for tap in 0..times * taps {
-                        let start = ((row * c_in + input) * in_time + first) * taps + tap;
-                        let taken = (0..count).map(|time| values[start + time * taps]).sum::<f32>();
-                        packed[(tap * rows + input) * columns + out] = taken * factor;
+            let element = element_bytes(storage);
+            packed.resize(times * taps * rows * columns * element, 0);
+            let mut block = vec![0.0_f32; times * taps * INPUTS * columns];
+            for start in (0..c_in).step_by(INPUTS) {
+                let inputs = INPUTS.min(c_in - start);
+                for out in 0..c_out {
+                    let row = row(slice, out);
+                    for input in 0..inputs {
+                        // All taps of all times, which are in one sequence in the file.
+                        for tap in 0..times * taps {
+                            let at = ((row * c_in + start + input) * in_time + first) * taps + tap;
+                            let taken = (0..count).map(|time| values[at + time * taps]).sum::<f32>();
+                            block[(tap * INPUTS + input) * columns + out] = taken * factor;
+                        }
                     }
                 }
+                for (tap, block) in block.chunks(INPUTS * columns).enumerate() {
+                    let place = &mut packed[(tap * rows + start) * columns * element..];
+                    store_into(&block[..inputs * columns], storage, place);
+                }
             }
-            store(&packed, storage)
         }
     }
 }
 
 /// Returns the bytes of `values` in `storage`.
 pub fn store(values: &[f32], storage: Storage) -> Vec<u8> {
-    match storage {
-        Storage::F32 => bytemuck::cast_slice(values).to_vec(),
-        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => {
-            use half::slice::HalfFloatSliceExt as _;
-            let mut halves = vec![half::f16::ZERO; values.len()];
-            halves.convert_from_f32_slice(values);
-            bytemuck::cast_slice(&halves).to_vec()
-        }
+    let mut bytes = vec![0; values.len() * element_bytes(storage)];
+    store_into(values, storage, &mut bytes);
+    bytes
+}
+
+/// Writes `values` in `storage` to the first of `bytes`.
+fn store_into(values: &[f32], storage: Storage, bytes: &mut [u8]) {
+    use half::slice::HalfFloatSliceExt as _;
+    let bytes = &mut bytes[..values.len() * element_bytes(storage)];
+    if storage == Storage::F32 {
+        bytes.copy_from_slice(bytemuck::cast_slice(values));
+        return;
     }
+    let mut halves = [half::f16::ZERO; 1024];
+    for (values, bytes) in values.chunks(halves.len()).zip(bytes.chunks_mut(halves.len() * 2)) {
+        let halves = &mut halves[..values.len()];
+        halves.convert_from_f32_slice(values);
+        bytes.copy_from_slice(bytemuck::cast_slice(halves));
+    }
+}
+
+/// Returns the bytes of one element in `storage`.
+fn element_bytes(storage: Storage) -> usize {
+    storage.vec4_bytes() as usize / 4
 }

@@ -8,7 +8,7 @@ use super::planner::Planner;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuBuffer, HostBytes, LoadedWeight, Preparing};
 use crate::io::Checkpoint;
-use crate::kernels::weights::{WeightLayout, pack};
+use crate::kernels::weights::{WeightLayout, pack, pack_into};
 use crate::model::graph::WeightSlice;
 use crate::plan::{Plan, WeightKey, WeightUse};
 use crate::tensor::{Bytes, Storage};
@@ -32,6 +32,7 @@ impl VaeWeights {
         let host = options.weights_on_host.then(BTreeMap::new);
         let mut loaded = Self { gpu: BTreeMap::new(), host, transform: None };
         let (mut done, needed) = (Bytes(0), manifest.bytes());
+        let mut packed = Vec::new();
         for same in manifest.tensors() {
             gpu.tell(Preparing::Weights { done, total: needed, tensor: &same[0].name });
             let values = match manifest.shape(&same[0].name) {
@@ -41,7 +42,7 @@ impl VaeWeights {
             };
             for weight in same {
                 check_half_range(weight, &values)?;
-                let packed = pack(&values, weight.layout, weight.take, weight.storage, weight.factor);
+                pack_into(&mut packed, &values, weight.layout, weight.take, weight.storage, weight.factor);
                 loaded.keep(gpu, weight, &packed, needed).await?;
                 done.0 += weight.bytes.0;
             }
