@@ -98,8 +98,8 @@ pub fn pack(values: &[f32], layout: WeightLayout, slice: WeightSlice, storage: S
     packed
 }
 
-/// Does what [`pack`] does, in place of what is in `packed`. A buffer that is used again has no
-/// pages that the system must find first.
+/// Packs as [`pack`] does, and replaces the content of `packed`. A buffer that is used again saves
+/// the page faults of a new one.
 pub(crate) fn pack_into(
     packed: &mut Vec<u8>,
     values: &[f32],
@@ -183,6 +183,7 @@ fn store_into(values: &[f32], storage: Storage, bytes: &mut [u8]) {
 }
 
 /// Returns the bytes of one element in `storage`.
+#[expect(clippy::cast_possible_truncation, reason = "16 at most")]
 fn element_bytes(storage: Storage) -> usize {
     storage.vec4_bytes() as usize / 4
 }

@@ -50,13 +50,13 @@ pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) 
         match made {
             Ok((None, _)) => {}
             Ok((Some(plan), keeps)) => {
-                plans.all.push(plan);
+                plans.add(plan);
                 cuts.push((cut, keeps));
             }
             Err(error) if plans.all.is_empty() => return Err(error),
             Err(_) => break,
         }
-        if plans.is_long() || plans.is_slow() && plans.all.iter().any(fits) {
+        if plans.is_long() || plans.is_slow() && plans.all.iter().any(|one| fits(&one.plan)) {
             break;
         }
     }
@@ -64,7 +64,7 @@ pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) 
         let (cut, keeps) = cuts.swap_remove(plans.default());
         if !keeps && options.filter_limit.is_none() {
             let cut = PlanOptions { filter_limit: Some(KEPT_FILTERS), ..cut };
-            plans.all.extend(Plan::whole(fused, limits, &cut));
+            Plan::whole(fused, limits, &cut).into_iter().for_each(|plan| plans.add(plan));
         }
     }
     let default = plans.default();
@@ -77,43 +77,52 @@ fn keeps_filters(nodes: &[Node], cut: &PlanOptions) -> bool {
     pass_scratch(nodes, &all, cut).1
 }
 
+/// A plan with its predicted seconds, which take a look at each step.
+struct Timed {
+    plan: Plan,
+    seconds: f64,
+}
+
 /// Plans that compute nothing twice, at least one.
 struct Plans {
-    all: Vec<Plan>,
+    all: Vec<Timed>,
     /// Most times the fastest plan's time that the default plan takes.
     slower: f64,
 }
 
 impl Plans {
+    fn add(&mut self, plan: Plan) {
+        self.all.push(Timed { seconds: plan.predicted_seconds(), plan });
+    }
+
     /// Returns the most seconds that the default plan takes.
     fn most_seconds(&self) -> f64 {
-        self.all.iter().map(Plan::predicted_seconds).fold(f64::INFINITY, f64::min) * self.slower
+        self.all.iter().map(|one| one.seconds).fold(f64::INFINITY, f64::min) * self.slower
     }
 
     /// True if the last plan takes longer than a default plan may.
     fn is_slow(&self) -> bool {
-        self.all[self.all.len() - 1].predicted_seconds() > self.most_seconds()
+        self.all[self.all.len() - 1].seconds > self.most_seconds()
     }
 
     /// True if the last plan has so many steps that no plan with more should be made.
     fn is_long(&self) -> bool {
-        self.all[self.all.len() - 1].steps.len() > MOST_STEPS
+        self.all[self.all.len() - 1].plan.steps.len() > MOST_STEPS
     }
 
     /// Returns the index of the default plan.
     fn default(&self) -> usize {
         let most = self.most_seconds();
-        let indices = (0..self.all.len()).filter(|index| self.all[*index].predicted_seconds() <= most);
-        indices.min_by_key(|index| self.all[*index].memory.peak()).unwrap_or_default()
+        let indices = (0..self.all.len()).filter(|index| self.all[*index].seconds <= most);
+        indices.min_by_key(|index| self.all[*index].plan.memory.peak()).unwrap_or_default()
     }
 
     /// Returns the plan `default` if it fits, else the fastest that fits, else the smallest.
     fn choose(mut self, default: usize, fits: impl Fn(&Plan) -> bool) -> Plan {
-        let seconds = |index: &usize| self.all[*index].predicted_seconds();
-        let fitting = (0..self.all.len()).filter(|index| fits(&self.all[*index]));
-        let fastest = || fitting.min_by(|a, b| seconds(a).total_cmp(&seconds(b)));
-        let smallest = || (0..self.all.len()).min_by_key(|index| self.all[*index].memory.peak());
-        let chosen = Some(default).filter(|index| fits(&self.all[*index])).or_else(fastest).or_else(smallest);
-        self.all.swap_remove(chosen.unwrap_or(default))
+        let fitting = (0..self.all.len()).filter(|index| fits(&self.all[*index].plan));
+        let fastest = || fitting.min_by(|a, b| self.all[*a].seconds.total_cmp(&self.all[*b].seconds));
+        let smallest = || (0..self.all.len()).min_by_key(|index| self.all[*index].plan.memory.peak());
+        let chosen = Some(default).filter(|index| fits(&self.all[*index].plan)).or_else(fastest).or_else(smallest);
+        self.all.swap_remove(chosen.unwrap_or(default)).plan
     }
 }
