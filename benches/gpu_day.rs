@@ -21,11 +21,20 @@ use wgvae::plan::PlanOptions;
 use wgvae::tuning::TuneOptions;
 use wgvae::{Gpu, GpuOptions, LatentSpace, Size, Storage};
 
+#[path = "../tests/cpu/launches/devices.rs"]
+mod devices;
+#[path = "support/kinds.rs"]
+mod kinds;
 #[path = "support/layers.rs"]
 mod layers;
+#[path = "../tests/cpu/launches/model.rs"]
+#[expect(dead_code, reason = "the tests use all of it")]
+mod model;
 #[path = "support/summary.rs"]
 mod summary;
 mod support;
+#[path = "../tests/cpu/launches/work.rs"]
+mod work;
 
 use self::layers::LAYERS;
 use self::support::Bench;
@@ -74,6 +83,9 @@ enum Part {
     Tune,
     /// Whole decodes of three families, in every storage, with the time of each stage.
     Decodes,
+    /// The kernels of these decodes, each timed alone, beside what the model of `launches.md`
+    /// predicts.
+    Kernels,
     /// Every tile of products, and matrix units, on layers of real decoders.
     Products,
     /// A whole decode with bands of 4 to 64 MiB.
@@ -209,6 +221,7 @@ impl<'a> Measuring<'a> {
         match self.part {
             Part::Selftest | Part::Tune => Ok(()),
             Part::Decodes => self.decodes(&ways),
+            Part::Kernels => self.kernels(&ways),
             Part::Products => self.products(&ways),
             Part::Bands => self.bands(&ways),
         }
@@ -256,6 +269,21 @@ impl<'a> Measuring<'a> {
                 let mut bench = Bench::new(way.gpu, &graph(name, side)?, way.storage);
                 let row = self.measured(&mut bench);
                 if !self.keep(with(row, with(way.json(), json!({ "family": name, "side": side }))))? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn kernels(&mut self, ways: &[Way<'_>]) -> Result<()> {
+        let side = if self.arguments.quick { 64 } else { 1024 };
+        for name in FAMILIES {
+            for way in ways {
+                let whole = Bench::new(way.gpu, &graph(name, side)?, way.storage);
+                let kinds = kinds::timed(&whole, way.gpu);
+                let row = json!({ "family": name, "side": side, "kinds": kinds });
+                if !self.keep(with(row, way.json()))? {
                     return Ok(());
                 }
             }

@@ -1,14 +1,20 @@
-"""Compares decodes by torch on the CPU with decodes by wgvae, in turns, in f32.
+"""Compares decodes by torch with decodes by wgvae, in turns, on the CPU or on a CUDA GPU.
 
-    python benches/torch_beside.py [--side 128] [--latents 3] [--rounds 3] -- COMMAND OF wgvae...
+    python benches/torch_beside.py [--device cuda] [--side 1024] [--rounds 3] -- COMMAND OF wgvae...
 
-COMMAND runs the release binary, such as `target/release/wgvae`. One decode is an image of SD 1.5,
-by diffusers' AutoencoderKL in torch. The other is a clip of SeedVR2, by
-tests/fixtures/seedvr_reference.py in torch, the whole clip at once. Weights are random, in
-published shapes. Compare times within one run only. Needs torch, diffusers, safetensors and numpy.
+COMMAND runs the release binary, such as `target/release/wgvae`. Pictures are of diffusers' classes.
+On the CPU a clip of SeedVR2 follows, by tests/fixtures/seedvr_reference.py in torch, the whole clip
+at once. On a GPU both sides decode in every precision that they have: torch in f32 with and without
+TF32 (which torch uses by default) and in f16 or bfloat16; wgvae in f32, f16, fast, and fast on
+matrix units. Times include the picture's way to the host. Memory is the peak on the device: what
+torch's allocator reserved, and what wgvae counted.
+
+The difference is the largest of all values from torch in f32 without TF32, as a part of the largest
+value. Weights are random, in published shapes. Compare times within one run only. Needs torch, diffusers, safetensors and numpy.
 """
 
 import argparse
+import copy
 import json
 import pathlib
 import statistics
@@ -17,60 +23,163 @@ import sys
 import tempfile
 import time
 
+import diffusers
 import numpy
 import torch
-from diffusers import AutoencoderKL
 from safetensors.torch import save_file
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "fixtures"))
 from seedvr_reference import SeedVR  # noqa: E402
 
+MIB = 1 << 20
+# diffusers' class of each family, its dtype beside f32, and pixels a latent.
+FAMILIES = {
+    "sd15": (diffusers.AutoencoderKL, torch.float16, 8),
+    "taesd": (diffusers.AutoencoderTiny, torch.float16, 8),
+    "qwen_image": (diffusers.AutoencoderKLQwenImage, torch.bfloat16, 8),
+}
+
+
+class Way:
+    """A way to decode: `run()` returns the picture as numpy array, its seconds and its peak in bytes."""
+
+    def __init__(self, name, run):
+        self.name, self.run = name, run
+        self.seconds, self.peak, self.picture = [], 0, None
+
+    def turn(self):
+        try:
+            self.picture, seconds, self.peak = self.run()
+            self.seconds.append(seconds)
+        except (torch.OutOfMemoryError, subprocess.CalledProcessError) as error:
+            print(f"{self.name}: {error}", file=sys.stderr)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--families", nargs="*", choices=FAMILIES, default=["sd15"], help="of pictures")
     parser.add_argument("--side", type=int, default=128, help="of the pictures, pixels")
-    parser.add_argument("--latents", type=int, default=3, help="frames of latents of the clip")
+    parser.add_argument("--latents", type=int, default=3, help="frames of latents of the clip, 0 for no clip")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("command", nargs="+", help="what runs wgvae")
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_grad_enabled(False)
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}")
+    print(f"torch {torch.__version__}, {name_of(args.device)}\n")
     with tempfile.TemporaryDirectory() as folder:
-        cases = [image(pathlib.Path(folder), args), clip(pathlib.Path(folder), args)]
-        times = [([], []) for _ in cases]
-        for _ in range(args.rounds):
-            for (_, by_torch, by_wgvae), (torch_times, wgvae_times) in zip(cases, times):
-                torch_times.append(seconds(by_torch))
-                wgvae_times.append(by_wgvae())
-    for (what, _, _), (torch_times, wgvae_times) in zip(cases, times):
-        middle = [statistics.median(times) for times in (torch_times, wgvae_times)]
-        listed = [", ".join(f"{value:.2f}" for value in times) for times in (torch_times, wgvae_times)]
-        print(f"{what}: torch {listed[0]} s; wgvae {listed[1]} s; {middle[0] / middle[1]:.2f} of torch's speed")
+        for family in args.families:
+            title = f"{family}, {args.side}x{args.side}"
+            compare(title, list(image(family, pathlib.Path(folder), args)), args.rounds)
+        if args.device == "cpu" and args.latents > 0:
+            title = f"seedvr2, {1 + 4 * (args.latents - 1)} frames of {args.side}x{args.side}"
+            compare(title, list(clip(pathlib.Path(folder), args)), args.rounds)
 
 
-def image(folder, args):
-    """Prepares the decode of an image with SD 1.5's decoder.
+def name_of(device):
+    if device == "cuda":
+        return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
+    return f"{torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}"
 
-    Returns its title, a function that decodes with torch, and one that decodes with wgvae and
-    returns seconds.
-    """
-    config = json.loads((ROOT / "tests/fixtures/configs/sd15.json").read_text())
-    model = AutoencoderKL.from_config(config).eval()
-    model.save_pretrained(folder / "sd15")
-    latents = torch.randn(1, 4, args.side // 8, args.side // 8)
-    numpy.save(folder / "image.npy", latents.numpy())
-    own = latents / config["scaling_factor"]
-    model.decode(own)
-    wgvae = [*args.command, "decode", "--model", folder / "sd15", "--latents", folder / "image.npy", "--repeat", "2"]
-    # The second decode counts: the kernels are compiled by then, as torch's are.
-    run = lambda: report(wgvae + ["-o", folder / "image.out.npy"], folder)[-1]["seconds"]  # noqa: E731
-    return f"SD 1.5, {args.side}x{args.side}", lambda: model.decode(own), run
+
+def compare(title, ways, rounds):
+    """Runs all ways in turns and prints them."""
+    for _ in range(rounds):
+        for way in ways:
+            way.turn()
+    reference = ways[0]
+    print(f"{title}\n\n| | s: median, least | of torch's f32 | peak, MiB | difference |\n|---|---|---|---|---|")
+    for way in ways:
+        if not way.seconds or not reference.seconds:
+            print(f"| {way.name} | failed | | | |")
+            continue
+        middle = statistics.median(way.seconds)
+        speed = statistics.median(reference.seconds) / middle
+        difference = numpy.abs(way.picture.reshape(reference.picture.shape) - reference.picture).max()
+        difference /= numpy.abs(reference.picture).max()
+        peak = f"{way.peak / MIB:.0f}" if way.peak else ""
+        print(f"| {way.name} | {middle:.4f}, {min(way.seconds):.4f} | {speed:.2f} | {peak} | {difference:.1e} |")
+    print(flush=True)
+
+
+def image(family, folder, args):
+    """Yields all ways to decode a picture: first torch in f32."""
+    of_diffusers, half, factor = FAMILIES[family]
+    config = json.loads((ROOT / f"tests/fixtures/configs/{family}.json").read_text())
+    model = of_diffusers.from_config(config).eval()
+    model.save_pretrained(folder / family)
+    channels = config.get("latent_channels", config.get("z_dim"))
+    latents = torch.randn(1, channels, args.side // factor, args.side // factor)
+    file = folder / f"{family}.npy"
+    numpy.save(file, latents.numpy())
+    own = to_own(latents, config)
+    yield from torch_ways(model, own, half, args)
+    for precision in ["f32"] if args.device == "cpu" else ["f32", "f16", "fast", "fast --matrix-units"]:
+        command = [*args.command, "decode", "--model", folder / family, "--latents", file]
+        # The kernels are compiled by the second decode, as torch's are: it and the ones after it count.
+        yield wgvae_way(command + ["--repeat", "2" if args.device == "cpu" else "6"], precision, folder / "image.npy")
+
+
+def to_own(latents, config):
+    """Returns the VAE's own latents for a diffusion model's."""
+    if config.get("latents_mean"):
+        mean, deviation = (torch.tensor(config[name]).view(1, -1, 1, 1) for name in ("latents_mean", "latents_std"))
+        return (latents * deviation + mean).unsqueeze(2)
+    return latents / config.get("scaling_factor", 1.0)
+
+
+def torch_ways(model, latents, half, args):
+    if args.device == "cpu":
+        yield torch_way("torch, f32", model, latents, torch.float32, False, args.device)
+        return
+    yield torch_way("torch, f32 without TF32", model, latents, torch.float32, False, args.device)
+    yield torch_way("torch, f32 with TF32", model, latents, torch.float32, True, args.device)
+    name = str(half).removeprefix("torch.")
+    yield torch_way(f"torch, {name}", model, latents, half, True, args.device)
+
+
+def torch_way(name, model, latents, dtype, tf32, device):
+    def run():
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
+        moved = copy.deepcopy(model).to(device, dtype)
+
+        def decode():
+            return moved.decode(latents.to(device, dtype)).sample.float().cpu().numpy()
+
+        decode()
+        if device == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        start = time.perf_counter()
+        picture = decode()
+        took = time.perf_counter() - start
+        if device == "cuda":
+            # Twice more, without the first allocations.
+            starts = []
+            for _ in range(2):
+                start = time.perf_counter()
+                decode()
+                starts.append(time.perf_counter() - start)
+            took = min(took, *starts)
+        peak = torch.cuda.max_memory_reserved() if device == "cuda" else 0
+        return picture, took, peak
+
+    return Way(name, run)
+
+
+def wgvae_way(command, precision, output):
+    def run():
+        found = report(command + ["-o", output, "--precision", *precision.split()], output.parent)
+        # The first decode compiles.
+        seconds = min(decode["seconds"] for decode in found["decodes"][1:])
+        return numpy.load(output), seconds, found["measured_peak_bytes"]
+
+    return Way(f"wgvae, {precision}", run)
 
 
 def clip(folder, args):
-    """Prepares the decode of a clip with SeedVR2's decoder: see `image`."""
+    """Yields torch and wgvae for a clip of SeedVR2."""
     shapes = json.loads((ROOT / "tests/fixtures/keys/seedvr2.original.json").read_text())
     state = {name: weight(shape) for name, shape in shapes.items()}
     save_file(state, folder / "seedvr2.safetensors")
@@ -78,12 +187,23 @@ def clip(folder, args):
     latents = torch.randn(1, 16, args.latents, side, side)
     numpy.save(folder / "clip.npy", latents.numpy())
     model = SeedVR(state, 32)
-    decode = lambda: model.decode(latents)  # noqa: E731
-    decode()
-    wgvae = [*args.command, "decode", "--model", folder / "seedvr2.safetensors", "--family", "seedvr2"]
-    wgvae += ["--latents", folder / "clip.npy", "-o", folder / "clip.out.npy"]
-    run = lambda: sum(part["seconds"] for part in report(wgvae, folder))  # noqa: E731
-    return f"SeedVR2, {1 + 4 * (args.latents - 1)} frames of {args.side}x{args.side}", decode, run
+    model.decode(latents)
+
+    def by_torch():
+        start = time.perf_counter()
+        result = model.decode(latents).numpy()
+        return result, time.perf_counter() - start, 0
+
+    command = [*args.command, "decode", "--model", folder / "seedvr2.safetensors", "--family", "seedvr2"]
+    command += ["--latents", folder / "clip.npy", "-o", folder / "clip.out.npy", "--precision", "f32"]
+
+    def by_wgvae():
+        found = report(command, folder)
+        seconds = sum(part["seconds"] for part in found["decodes"])
+        return numpy.load(folder / "clip.out.npy"), seconds, found["measured_peak_bytes"]
+
+    yield Way("torch, f32", by_torch)
+    yield Way("wgvae, f32", by_wgvae)
 
 
 def weight(shape):
@@ -93,16 +213,10 @@ def weight(shape):
 
 
 def report(command, folder):
-    """Runs wgvae in f32 and returns the reports of its decodes, or of the parts of a clip."""
+    """Runs wgvae and returns its report."""
     path = folder / "report.json"
-    subprocess.run([*map(str, command), "--precision", "f32", "--report", str(path)], check=True, stdout=subprocess.DEVNULL)
-    return json.loads(path.read_text())["decodes"]
-
-
-def seconds(run):
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
+    subprocess.run([*map(str, command), "--report", str(path)], check=True, stdout=subprocess.DEVNULL)
+    return json.loads(path.read_text())
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 //! Shared code of the benches: the adapter's ceiling, and plans with made-up weights.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,7 +17,7 @@ pub(crate) struct Bench {
     pub(crate) plan: Arc<Plan>,
     prepared: Prepared,
     latents: Vec<f32>,
-    _weights: Vec<GpuBuffer>,
+    weights: Rc<[GpuBuffer]>,
 }
 
 impl Bench {
@@ -31,7 +32,7 @@ impl Bench {
 
     /// Makes a bench as [`Self::new`] does, with other options.
     pub(crate) fn with(gpu: &Gpu, graph: &Graph, options: &PlanOptions) -> Self {
-        let plan = Arc::new(Plan::new(graph, gpu.limits(), options).expect("the plan fits"));
+        let plan = Plan::new(graph, gpu.limits(), options).expect("the plan fits");
         let weights: Vec<GpuBuffer> = plan
             .weights
             .iter()
@@ -42,6 +43,22 @@ impl Bench {
                 block_on(GpuBuffer::with_data(gpu, &weight.name, &data)).expect("fits")
             })
             .collect();
+        Self::prepare(gpu, plan, weights.into())
+    }
+
+    /// Makes a bench of the same steps with the same weights, which are timed as `stages`: names,
+    /// and the one of each step by its number.
+    pub(crate) fn timed_as(&self, gpu: &Gpu, names: Vec<String>, of: &[usize]) -> Self {
+        let mut plan = (*self.plan).clone();
+        plan.stages = names;
+        plan.steps.iter_mut().zip(of).for_each(|(step, stage)| step.stage = *stage);
+        // The begin and the end of each run of a stage, eight bytes each.
+        plan.memory.timestamps = wgvae::Bytes(16 * plan.stage_runs().len() as u64);
+        Self::prepare(gpu, plan, Rc::clone(&self.weights))
+    }
+
+    fn prepare(gpu: &Gpu, plan: Plan, weights: Rc<[GpuBuffer]>) -> Self {
+        let plan = Arc::new(plan);
         let bound = weights.iter().map(LoadedWeight::Gpu).collect();
         let mut prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
         // States of a part of a clip, filled with zeros.
@@ -49,7 +66,7 @@ impl Bench {
         let input = plan.input();
         let elements = input.size.width * input.size.height * input.planes();
         let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();
-        Self { plan, prepared, latents, _weights: weights }
+        Self { plan, prepared, latents, weights }
     }
 
     /// Runs the plan once.

@@ -31,6 +31,7 @@ pub(crate) fn text(day: &Value, parts: &[String]) -> String {
         text.push_str(&match name.as_str() {
             "selftest" => rows.iter().map(|row| format!("{}\n", selftest(row))).collect(),
             "tune" => rows.iter().map(|row| tune(row)).collect(),
+            "kernels" => rows.iter().map(|row| kinds(row)).collect(),
             _ => table(&rows),
         });
     }
@@ -63,22 +64,38 @@ fn tile(value: &Value) -> String {
     serde_json::from_value::<MatmulTile>(value.clone()).map_or_else(|_| value.to_string(), |tile| tile.to_string())
 }
 
+/// Formats the kernels of a decode.
+fn kinds(row: &Value) -> String {
+    let mut text = format!("{}\n\n| kernel | launches | ms | predicted, ms |\n|---|---|---|---|\n", parameters(row));
+    for kind in list(&row["kinds"]) {
+        let predicted = kind["predicted"].as_f64().map_or(String::new(), |seconds| format!("{:.2}", seconds * 1e3));
+        let (name, milliseconds) = (string(&kind["kind"]), number(&kind["seconds"]) * 1e3);
+        text.push_str(&format!("| {name} | {} | {milliseconds:.2} | {predicted} |\n", kind["launches"]));
+    }
+    text + "\n"
+}
+
+/// Lists what was measured, and how.
+fn parameters(row: &Value) -> String {
+    let what = ["family", "layer", "mebibytes", "side", "tile", "storage", "on"].map(|name| match &row[name] {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if name == "mebibytes" => format!("{number} MiB"),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    });
+    let what: Vec<&str> = what.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    what.join(", ")
+}
+
 /// Formats one line for each measurement: its parameters and its figures.
 fn table(rows: &[&Value]) -> String {
     let mut text = "| | ms | of that on the device | GFLOP/s | steps | submissions | longest, ms | slowest stages, ms |\n|---|---|---|---|---|---|---|---|\n".to_owned();
     for row in rows {
-        let what = ["family", "layer", "mebibytes", "side", "tile", "storage", "on"].map(|name| match &row[name] {
-            Value::String(text) => text.clone(),
-            Value::Number(number) if name == "mebibytes" => format!("{number} MiB"),
-            Value::Number(number) => number.to_string(),
-            _ => String::new(),
-        });
-        let what: Vec<&str> = what.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
         let device =
             row["device_seconds"].as_f64().map_or("not told".to_owned(), |seconds| format!("{:.2}", seconds * 1e3));
         text.push_str(&format!(
             "| {} | {:.2} | {device} | {:.0} | {} | {} | {:.1} | {} |\n",
-            what.join(", "),
+            parameters(row),
             number(&row["seconds"]) * 1e3,
             number(&row["gflops"]),
             row["steps"],

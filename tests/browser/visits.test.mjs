@@ -149,6 +149,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.waitForFunction(() => document.body.dataset.problem === 'input');
     assert.match(await text(page, 'problem'), new RegExp(`${own} channels, which are the VAE's own.*${4 * own} \\(= 4 x ${own}\\)`));
     await page.click('#problem-unscaled');
+    // Work begins after the click.
+    await page.waitForFunction(() => document.body.dataset.state !== 'failed' || document.body.dataset.problem === undefined);
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     assert.equal(await page.$eval('#unscaled', (box) => /** @type {HTMLInputElement} */ (box).checked), true);
     assert.equal(await text(page, 'problem'), '');

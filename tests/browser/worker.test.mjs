@@ -137,7 +137,12 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       const reason = { why: 'enough' };
       const rejected = (/** @type {Promise<unknown>} */ promise) => promise.then(() => 'done', (error) => error === reason);
       const controllers = [1, 2, 3].map(() => new AbortController());
-      const loading = rejected(createDecoder({ ...options, signal: controllers[0].signal, onProgress: () => controllers[0].abort(reason) }));
+      let heard = 0;
+      const listenOnce = () => {
+        heard += 1;
+        controllers[0].abort(reason);
+      };
+      const loading = rejected(createDecoder({ ...options, signal: controllers[0].signal, onProgress: listenOnce }));
       const decoder = await createDecoder(options);
       const running = rejected(decoder.decode(latents, { signal: controllers[1].signal, onProgress: () => controllers[1].abort(reason) }));
       const queued = rejected(decoder.decode(latents, { signal: controllers[2].signal }));
@@ -145,9 +150,9 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       const results = [await loading, await running, await queued, await rejected(decoder.decode(latents, { signal: AbortSignal.abort(reason) }))];
       const { width } = await decoder.decode(latents);
       await decoder.destroy();
-      return { results, width };
+      return { results, width, heard };
     }, folder(), CLIENT);
-    assert.deepEqual(found, { results: [true, true, true, true], width: 88 });
+    assert.deepEqual(found, { results: [true, true, true, true], width: 88, heard: 1 });
   });
 
   it('passes on what is wrong, as the package says it', async () => {

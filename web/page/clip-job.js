@@ -6,12 +6,15 @@ import { transfer } from '../src/worker.js';
 import { ask } from './ask.js';
 import { middle } from './crop.js';
 import { Psnr } from './psnr.js';
-import { progressTeller, tell } from './tell.js';
+import { tell } from './tell.js';
 
 /** @typedef {import('./news.js').Decoder} Decoder */
 /** @typedef {import('./news.js').Vae} Vae */
 /** @typedef {import('./news.js').ClipOutcome} ClipOutcome */
-/** @typedef {{ memoryBudget: number | undefined, signal: AbortSignal }} Options */
+/**
+ * @typedef {{ memoryBudget: number | undefined, signal: AbortSignal, onProgress: Listener }} Options
+ * @typedef {(progress: import('./news.js').Progress) => void} Listener
+ */
 
 /**
  * Decodes a clip.
@@ -22,7 +25,7 @@ import { progressTeller, tell } from './tell.js';
  */
 export async function decodeClip(decoder, { latents, name, size, frames }, options) {
   tell({ type: 'clip', name, size, count: frames, isRoundTrip: false });
-  const tally = new Tally('decode', decoder);
+  const tally = new Tally('decode', decoder, options.onProgress);
   for await (const blob of decoder.clip(latents, { ...options, output: 'blob', onProgress: tally.progress(frames) })) {
     tally.add(1);
     tell({ type: 'frame', blob });
@@ -49,7 +52,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
       yield transfer(picture, [picture.data.buffer]);
     }
   };
-  const encoding = new Tally('encode', vae);
+  const encoding = new Tally('encode', vae, options.onProgress);
   const parts = [];
   for await (const part of vae.encodeClip(pictures(), { ...options, pad: 'mirror', onProgress: encoding.progress(footage.count) })) {
     encoding.add(part.frames);
@@ -58,7 +61,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   tell({ type: 'latents', name, latents: joined(parts) });
   onDecode();
   tell({ type: 'clip', name, size, count: originals.length, rate: footage.rate, isRoundTrip: true });
-  const decoding = new Tally('decode', vae);
+  const decoding = new Tally('decode', vae, options.onProgress);
   const likeness = new Psnr();
   for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(originals.length) })) {
     // Frames after the last original are padding of the encode.
@@ -109,20 +112,22 @@ class Tally {
   #model;
   /** Reports of the finished parts. @type {Set<import('./news.js').Report>} */
   #reports = new Set();
-  #tell = progressTeller();
+  #tell;
   frames = 0;
 
   /**
    * @param {import('./news.js').Operation} operation
    * @param {Decoder} model
+   * @param {Listener} tell
    */
-  constructor(operation, model) {
+  constructor(operation, model, tell) {
     this.#operation = operation;
     this.#model = model;
+    this.#tell = tell;
   }
 
   /**
-   * Returns a listener that tells the progress of the clip.
+   * Returns a listener that adds the clip's finished parts to its progress.
    * @param {number} frames of the clip, if their number is known
    * @returns {(progress: import('../src/index.js').Progress) => void}
    */

@@ -29,7 +29,8 @@ export async function decodePicture(decoder, { file, name, size }, options) {
  * Encodes a picture and decodes the resulting latents.
  * @param {Vae} vae
  * @param {{ file: File, name: string }} picture
- * @param {{ memoryBudget: number | undefined, signal: AbortSignal, onDecode: () => void }} options
+ * @param {{ memoryBudget: number | undefined, signal: AbortSignal, onProgress: (progress:
+ * import('./news.js').Progress) => void, onDecode: () => void }} options
  * `onDecode` is called after the encode
  * @returns {Promise<(Report | undefined)[]>}
  */

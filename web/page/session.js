@@ -11,7 +11,7 @@ import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
 import { Input } from './input.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
 import { worker } from './start-worker.js';
-import { hush, progressTeller, tell } from './tell.js';
+import { progressTeller, tell } from './tell.js';
 import { compareTiles } from './tile-job.js';
 
 /** @typedef {import('./news.js').State} State */
@@ -164,10 +164,8 @@ function choose(choice) {
 /** Stops the work in progress, and then fulfils the current wishes. */
 function begin() {
   running.abort();
-  hush(true);
   const mine = (running = new AbortController());
   work = work.then(async () => {
-    hush(false);
     try {
       mine.signal.throwIfAborted();
       await fulfil(mine.signal);
@@ -310,7 +308,7 @@ async function openModel(choice, signal) {
     precision,
     unscaled,
     memoryBudget: budget,
-    onProgress: progressTeller(),
+    onProgress: progressTeller(signal),
     onNotice: (notice) => {
       // A notice about a small file helps nobody.
       if (notice.code === 'no-ranges' && (notice.bytes ?? Infinity) < SMALL) console.info(notice.message);
@@ -369,7 +367,7 @@ async function make(signal) {
   wantsDecode = false;
   if (!decoder || !input) return;
   const { name } = input;
-  const options = { memoryBudget: settings.budget, signal };
+  const options = { memoryBudget: settings.budget, signal, onProgress: progressTeller(signal) };
   const onDecode = () => setState('decoding');
   const [{ operation }] = plans;
   const last = plans[plans.length - 1];
@@ -396,7 +394,8 @@ async function makeTiles(tiles, signal) {
   const [{ plan, frames }] = plans;
   if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
   setState('decoding');
-  await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, { memoryBudget: settings.budget, index: settings.index, signal });
+  const options = { memoryBudget: settings.budget, index: settings.index, signal, onProgress: progressTeller(signal) };
+  await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, options);
   setState('done');
 }
 

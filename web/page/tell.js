@@ -7,14 +7,6 @@ const PROGRESS_EVERY = 50;
 /** @type {(news: import('./news.js').News) => void} */
 let listener = () => {};
 
-/** True while work is being stopped: its progress is not told. */
-let isHushed = false;
-
-/** @param {boolean} isStopping true while work is being stopped */
-export function hush(isStopping) {
-  isHushed = isStopping;
-}
-
 /**
  * @param {(news: import('./news.js').News) => void} onNews listener for all messages from now on
  */
@@ -29,13 +21,14 @@ export function tell(news) {
 
 /**
  * Returns a function that tells progress, not more often than people can read, and always the last
- * of each step.
+ * of each step. After an abort it tells nothing more: the worker may take a while to stop.
+ * @param {AbortSignal} signal of the work
  * @returns {(progress: import('./news.js').Progress) => void}
  */
-export function progressTeller() {
+export function progressTeller(signal) {
   let last = 0;
   return (progress) => {
-    if (isHushed) return;
+    if (signal.aborted) return;
     const now = performance.now();
     if (now - last < PROGRESS_EVERY && progress.done < progress.total) return;
     last = now;

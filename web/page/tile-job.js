@@ -20,7 +20,8 @@ const MULTIPLE = 64;
  * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the
  * picture
  * @param {Tiles} tiles
- * @param {{ memoryBudget: number | undefined, index: number, signal: AbortSignal }} options
+ * @param {{ memoryBudget: number | undefined, index: number, signal: AbortSignal,
+ * onProgress: (progress: import('./news.js').Progress) => void }} options
  */
 export async function compareTiles(decoder, { file, name, size }, tiles, options) {
   const output = /** @type {const} */ ('image-data');

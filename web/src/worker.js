@@ -151,8 +151,9 @@ async function create(directions, all) {
     const { id, ...facts } = await orAborted(answer, options.signal ?? NEVER);
     return new Remote(link, { id, ...facts, end: () => (release(), end()) });
   } catch (error) {
-    // An abort does not wait for the load: it ends with the worker.
-    answer.then(({ id }) => link.call('ask', [id, 'destroy', []]).answer, () => {}).finally(release);
+    // An abort does not wait for the load, which may still succeed: nobody hears of it any more.
+    release();
+    answer.then(({ id }) => link.call('ask', [id, 'destroy', []]).answer, () => {});
     end();
     throw error;
   }

@@ -1,0 +1,53 @@
+//! The time that each kind of launch takes in a whole decode, beside the predicted one.
+
+use serde_json::{Value, json};
+use wgvae::Gpu;
+use wgvae::plan::{Action, Plan};
+
+use crate::devices::DEVICES;
+use crate::model::predict;
+use crate::support::Bench;
+use crate::work::work;
+
+/// Runs of each measurement, after a first one.
+const TURNS: usize = 3;
+
+/// Measures each kind of launch of `whole` in a run of its own: a device has too few timestamps for
+/// all of them at once. Returns `[{ kind, launches, seconds, predicted }]`, slowest first, without
+/// the kinds that have more launches than a device has timestamps. Predictions are those for a GPU
+/// that the model knows, in multiply-adds without matrix units.
+pub(crate) fn timed(whole: &Bench, gpu: &Gpu) -> Vec<Value> {
+    let names: Vec<&str> = whole.plan.steps.iter().map(|step| kind(&whole.plan, &step.action)).collect();
+    let mut kinds = names.clone();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let known = DEVICES.iter().find(|device| gpu.adapter().name.contains(device.name));
+    let known = known.filter(|_| gpu.limits().matrix_units.is_none());
+    let predicted = known.map(|device| predict(&whole.plan, device));
+    let mut rows: Vec<(f64, Value)> = Vec::new();
+    for kind in kinds.into_iter().filter(|kind| *kind != TRANSFER) {
+        let of: Vec<usize> = names.iter().map(|name| usize::from(name != &kind)).collect();
+        let mut bench = whole.timed_as(gpu, vec![kind.to_owned(), "others".to_owned()], &of);
+        let launches = of.iter().filter(|stage| **stage == 0).count();
+        let seconds = (0..=TURNS)
+            .map(|_| bench.run().stage_seconds.map_or(f64::NAN, |stages| stages[0]))
+            .skip(1)
+            .fold(f64::INFINITY, f64::min);
+        let predicted = predicted.as_ref().and_then(|all| all.kinds.get(kind)).map(|kind| kind.seconds);
+        rows.push((seconds, json!({ "kind": kind, "launches": launches, "seconds": seconds, "predicted": predicted })));
+    }
+    rows.sort_by(|one, other| other.0.total_cmp(&one.0));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Copies and transfers are no launches, and have no timestamps.
+const TRANSFER: &str = "transfer";
+
+fn kind(plan: &Plan, action: &Action) -> &'static str {
+    match action {
+        Action::Dispatch { variant, workgroups, params, .. } => {
+            work(&plan.variants[*variant], *workgroups, &plan.params[params.clone()]).name
+        }
+        _ => TRANSFER,
+    }
+}
