@@ -22,13 +22,13 @@ use wgvae::tuning::TuneOptions;
 use wgvae::{Gpu, GpuOptions, LatentSpace, Size, Storage};
 
 #[path = "../tests/cpu/launches/devices.rs"]
+#[expect(dead_code, reason = "the tests use all of it")]
 mod devices;
 #[path = "support/kinds.rs"]
 mod kinds;
 #[path = "support/layers.rs"]
 mod layers;
 #[path = "../tests/cpu/launches/model.rs"]
-#[expect(dead_code, reason = "the tests use all of it")]
 mod model;
 #[path = "support/summary.rs"]
 mod summary;

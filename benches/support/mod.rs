@@ -48,6 +48,7 @@ impl Bench {
 
     /// Makes a bench of the same steps with the same weights, which are timed as `stages`: names,
     /// and the one of each step by its number.
+    #[allow(dead_code, reason = "only the GPU day times kernels")]
     pub(crate) fn timed_as(&self, gpu: &Gpu, names: Vec<String>, of: &[usize]) -> Self {
         let mut plan = (*self.plan).clone();
         plan.stages = names;

@@ -120,15 +120,6 @@ impl Products {
         }
     }
 
-    /// Returns the storage of the products, if transformed input and filters are stored as
-    /// `transformed`. Matrix units write their sums unrounded, because naga 30 cannot round them.
-    pub fn kept(self, transformed: Storage) -> Storage {
-        match self {
-            Self::Tile(_) => transformed,
-            Self::Matrix(_) => Storage::F32,
-        }
-    }
-
     /// Returns the transforms around the products. These are `transforms`, the device's, for tiles.
     /// Matrix units need pairs, because they load matrices from contiguous channels.
     pub fn transforms(self, transforms: Transforms) -> Transforms {

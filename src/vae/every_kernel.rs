@@ -127,7 +127,7 @@ pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str
     variants.retain(|variant| match variant.file {
         file if file == matmul::QUAD.file => gpu.limits().quads,
         file if file == matmul_matrix::INTERFACE.file => {
-            units == Some((variant.number("SIDE"), variant.number("WORKGROUP")))
+            units == Some((variant.number("SIDE"), variant.number("WORKGROUP") / matmul_matrix::SUBGROUPS))
         }
         _ => true,
     });

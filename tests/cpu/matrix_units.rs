@@ -9,7 +9,7 @@ use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits};
 use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::kernels::choice::{MATRICES, MatmulTile, Products, Transforms};
-use wgvae::kernels::matmul_matrix::MatrixParams;
+use wgvae::kernels::matmul_matrix::{MatrixParams, SUBGROUPS};
 use wgvae::kernels::winograd::{InParams, OutParams};
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Action, Plan, PlanOptions, Step};
@@ -63,10 +63,10 @@ fn whole_matrices_of_halves_are_multiplied_on_units() {
         }
         let matrix = Products::Matrix(units);
         assert_eq!((matrix.rows(), matrix.block_columns4() * 4), (units.side * 4, units.side * 4));
-        assert_eq!((matrix.kept(Storage::F16), matrix.transforms(Transforms::Runs)), (Storage::F32, Transforms::Pairs));
+        assert_eq!(matrix.transforms(Transforms::Runs), Transforms::Pairs);
     }
     let ordinary = Products::Tile(tile);
-    assert_eq!((ordinary.rows(), ordinary.kept(Storage::F16)), (1, Storage::F16));
+    assert_eq!(ordinary.rows(), 1);
     assert_eq!(ordinary.transforms(Transforms::Runs), Transforms::Runs);
 }
 
@@ -135,10 +135,10 @@ fn rooms(plan: &Plan, units: MatrixUnits) -> (u32, u32) {
                 let p: MatrixParams = bytemuck::pod_read_unaligned(params);
                 let square = units.side * MATRICES;
                 let rows = workgroups[0] * square;
-                assert_eq!((variant.number("SIDE"), variant.number("WORKGROUP")), (units.side, units.lanes));
+                assert_eq!((variant.number("SIDE"), variant.number("WORKGROUP")), (units.side, units.lanes * SUBGROUPS));
                 assert!(rows >= v.tiles && rows - v.tiles < square, "{rows} rows for {} tiles", v.tiles);
-                assert_eq!((v.v_tiles, p.a_row, p.a_batch), (rows, v.v_channels4 * 4, rows * v.v_channels4 * 4));
-                assert_eq!((p.c_batch, p.k % units.side, p.b_batch), (rows * p.c_row, 0, workgroups[1] * square * p.k));
+                assert_eq!((v.v_tiles, p.a_row, p.a_batch), (rows, v.v_channels4, rows * v.v_channels4));
+                assert_eq!((p.c_batch, p.k4 % (units.side / 4), p.b_batch), (rows * p.c_row, 0, workgroups[1] * square * p.k4));
                 launches += 1;
                 padded += u32::from(rows > v.tiles);
             }

@@ -111,9 +111,9 @@ pub(crate) fn loaded_by_units(plan: &Plan) -> BTreeMap<usize, usize> {
         let (Resource::Buffer(a), "matmul_matrix") = (bindings[0], variant.file) else { continue };
         let p: MatrixParams = bytemuck::pod_read_unaligned(&plan.params[params.clone()]);
         let rows = workgroups[0] * variant.number("SIDE") * MATRICES;
-        let numbers = (p.batch - 1) * p.a_batch + rows * p.a_row;
+        let vec4s = (p.batch - 1) * p.a_batch + rows * p.a_row;
         let bytes: &mut usize = loaded.entry(a.0).or_default();
-        *bytes = (*bytes).max(numbers as usize * 2);
+        *bytes = (*bytes).max(vec4s as usize * 8);
     }
     loaded
 }

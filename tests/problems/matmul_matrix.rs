@@ -27,19 +27,20 @@ pub(super) fn problems() -> Vec<Problem> {
 fn problem(units: MatrixUnits, (rows, columns, depth, batch): (u32, u32, u32, u32), frames: u32) -> Problem {
     let square = units.side * 4;
     let (m, n, k) = (rows * square, columns * square, depth * units.side);
-    let (a_row, c_row) = (frames * k, frames * n);
+    let (k4, n4) = (k / 4, n / 4);
+    let (a_row, c_row) = (frames * k4, frames * n4);
     let params = MatrixParams {
-        k,
+        k4,
         a_offset: 0,
         a_row,
         batch,
         a_batch: m * a_row,
-        a_frame: k,
-        b_batch: n * k,
+        a_frame: k4,
+        b_batch: n * k4,
         c_offset: 0,
         c_row,
         c_batch: m * c_row,
-        c_frame: n,
+        c_frame: n4,
     };
     Problem {
         name: format!(
@@ -48,11 +49,10 @@ fn problem(units: MatrixUnits, (rows, columns, depth, batch): (u32, u32, u32, u3
         ),
         launch: MatrixMatmul { units, m, n, frames, params }.launch(),
         bindings: vec![
-            random(1, Storage::F16, batch * m * a_row / 4, 1.0),
-            random(2, Storage::F16, batch * n * k / 4, 1.0),
-            room(Storage::F32, batch * m * c_row / 4),
+            random(1, Storage::F16, batch * m * a_row, 1.0),
+            random(2, Storage::F16, batch * n * k4, 1.0),
+            room(Storage::F16, batch * m * c_row),
         ],
-        // Products of halves are exact in f32, and the sums are in f32.
-        tolerance: tolerance(Storage::F32),
+        tolerance: tolerance(Storage::F16),
     }
 }

@@ -114,16 +114,14 @@ impl TileGrid {
         const FRAMES: u32 = 4;
         let Channels { frame4, v4, k4, n4, m4 } = channels;
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
-        let larger = |products: Products, v4: u32, m4: u32| {
-            tile_bytes(v4, transformed).max(tile_bytes(m4, products.kept(transformed)))
-        };
+        let larger = |v4: u32, m4: u32| tile_bytes(v4.max(m4), transformed);
         let fitting = |bytes: u64| u32::try_from(limits.largest_bound_buffer().0 / bytes).unwrap_or(u32::MAX).max(1);
-        let fits = |products: Products| fitting(larger(products, k4 * FRAMES, n4 * FRAMES));
+        let longest = fitting(larger(k4 * FRAMES, n4 * FRAMES));
         // Matrix units are not used if the rows of one launch do not fit a binding.
         let with = |units| Products::new(choice.winograd_tile, units, transformed, frame4, n4);
-        let products = Some(with(limits.units())).filter(|products| fits(*products) >= products.rows());
+        let products = Some(with(limits.units())).filter(|products| longest >= products.rows());
         let products = products.unwrap_or_else(|| with(None));
-        let band_tile = larger(products, v4, m4);
+        let band_tile = larger(v4, m4);
         let frames = m4 / n4;
         let scratch_bytes = choice.winograd_scratch_bytes * u64::from(band_frames(limits.kind, frames));
         let wanted = scratch_bytes / band_tile;
@@ -133,7 +131,7 @@ impl TileGrid {
         // are the same to the bit for any chunks and any clip.
         let runs = (MOST_MOMENTS / (u64::from(n4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
         let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
-        let longest = fits(products).min(most);
+        let longest = longest.min(most);
         let run = run.min(columns).max(1).next_multiple_of(LEAST_RUN).min(longest);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = products.block_columns4();
@@ -210,12 +208,7 @@ impl TileGrid {
 
     /// Returns the bytes of the products of one tile.
     pub(super) fn m_bytes(&self) -> u64 {
-        tile_bytes(self.channels.m4, self.kept())
-    }
-
-    /// Returns the storage of the products.
-    pub(super) fn kept(&self) -> Storage {
-        self.products.kept(self.transformed)
+        tile_bytes(self.channels.m4, self.transformed)
     }
 
     /// Returns the bytes of one block of transformed filters.

@@ -51,7 +51,7 @@ impl Winograd<'_> {
         let (a_row, a_column) = winograd::strides(self.transforms, m, v4);
         let matmul = Matmul {
             input: self.grid.transformed,
-            output: self.grid.kept(),
+            output: self.grid.transformed,
             epilogue: Epilogue::None,
             tile,
             frames,
@@ -77,19 +77,19 @@ impl Winograd<'_> {
     /// Returns the launch of these products on matrix units, for whole matrices.
     fn matrix_product(&self, units: PlannedUnits, tiles: &TileBand, part: &FilterPart, frames: u32) -> Launch {
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
-        let (m, n, k) = (self.grid.room(tiles.tiles()), part.columns4 * 4, k4 * 4);
+        let (m, n) = (self.grid.room(tiles.tiles()), part.columns4 * 4);
         let params = MatrixParams {
-            k,
+            k4,
             a_offset: 0,
-            a_row: v4 * 4,
+            a_row: v4,
             batch: POINTS,
-            a_batch: m * v4 * 4,
-            a_frame: self.conv.step() * frame4 * 4,
-            b_batch: n * k,
-            c_offset: part.column0 * 4,
-            c_row: m4 * 4,
-            c_batch: m * m4 * 4,
-            c_frame: n4 * 4,
+            a_batch: m * v4,
+            a_frame: self.conv.step() * frame4,
+            b_batch: n * k4,
+            c_offset: part.column0,
+            c_row: m4,
+            c_batch: m * m4,
+            c_frame: n4,
         };
         MatrixMatmul { units, m, n, frames, params }.launch()
     }
@@ -323,7 +323,7 @@ impl Lowering<'_> {
         let shape = self.fused.shape(conv.output);
         // The result is f32, whatever the storage of other tensors.
         let grid = &winograd.grid;
-        let storages = Storages { stored: self.output_of_stage().storage, transformed: grid.kept() };
+        let storages = Storages { stored: self.output_of_stage().storage, transformed: grid.transformed };
         let epilogue = winograd::WinogradEpilogue {
             accumulate: conv.residual.is_some(),
             relu: conv.relu,
