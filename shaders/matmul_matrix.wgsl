@@ -3,17 +3,19 @@
 //
 // One workgroup: a square of 4 by 4 matrices of c, in steps of two matrices along k, through
 // workgroup memory. It has at least four subgroups. Each of the first four computes a quarter of the
-// square; all load and store. A driver that splits them into smaller subgroups leaves the others
-// without a quarter. Rows and columns are whole matrices.
+// square; all load and store. If a driver makes smaller subgroups, the others have no quarter. Rows
+// and columns are whole matrices.
 
 enable f16;
 enable wgpu_cooperative_matrix;
 // naga 30 does not know that the subgroup's number is uniform within a subgroup.
 diagnostic(off, derivative_uniformity);
 
-const WORKGROUP: u32 = 128u;              // invocations per workgroup: those of four subgroups
+const WORKGROUP: u32 = 64u;               // invocations per workgroup: those of four subgroups
 const SIDE: u32 = 8u;                     // rows and columns of one matrix
-const LOADS: u32 = 1u;                    // vec4 of a, and of b, that an invocation loads for one step
+const LOADS: u32 = 2u;                    // vec4 of a, and of b, that an invocation loads for one step
+const SPLITS: bool = true;                // the driver may make smaller subgroups
+const WHOLE: bool = false;                // k is a multiple of the step along k
 alias Left = coop_mat8x8<f16, A>;         // matrix of a: rows by k
 alias Right = coop_mat8x8<f16, B>;        // matrix of b: k by columns
 alias Sums = coop_mat8x8<f32, C>;         // matrix of c
@@ -22,6 +24,7 @@ const SIDE4: u32 = SIDE / 4u;             // numbers of a matrix's row, in vec4
 const SQUARE: u32 = SIDE * 4u;            // rows and columns of one workgroup
 const DEPTH4: u32 = SIDE4 * 2u;           // step along k, in vec4
 const STEP: u32 = SQUARE * DEPTH4;        // vec4 of a, and of b, in one step
+const FULL: bool = STEP == LOADS * WORKGROUP;   // all invocations load
 // Numbers between two rows of a tile. The padding spreads the rows of a matrix over all banks.
 const TILE_ROW: u32 = SIDE * 2u + 8u;
 const SUMS_ROW: u32 = SIDE + 4u;
@@ -60,14 +63,17 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let frame = workgroup_id.z / params.batch;
     let a_start = params.a_offset + entry * params.a_batch + frame * params.a_frame + row0 * params.a_row;
     let b_start = entry * params.b_batch + column0 * params.k4;
-    let has_quarter = subgroup_id < 4u;
+    let has_quarter = !SPLITS || subgroup_id < 4u;
     let quarter_row = subgroup_id % 2u * SIDE * 2u;
     let quarter_column = subgroup_id / 2u * SIDE * 2u;
     // naga 30 accepts a stride only if it is a value computed before, not a constant.
     let tile_row = TILE_ROW + params.k4 * 0u;
     let sums_row = SUMS_ROW + params.k4 * 0u;
 
-    var sums: array<Sums, 4>;
+    var sums0: Sums;
+    var sums1: Sums;
+    var sums2: Sums;
+    var sums3: Sums;
     var a_next: Next;
     var b_next: Next;
     var k0 = 0u;
@@ -78,11 +84,12 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
                 let at = i * WORKGROUP + local_index;
                 let row = at / DEPTH4;
                 let k = k0 + at % DEPTH4;
-                a_next[i] = vec4<f16>();
-                b_next[i] = vec4<f16>();
-                if (at < STEP && k < params.k4) {
+                if ((FULL || at < STEP) && (WHOLE || k < params.k4)) {
                     a_next[i] = a[a_start + row * params.a_row + k];
                     b_next[i] = b[b_start + row * params.k4 + k];
+                } else {
+                    a_next[i] = vec4<f16>();
+                    b_next[i] = vec4<f16>();
                 }
             }
         }
@@ -97,10 +104,10 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
                     let left1 = coopLoadT<Left>(&a_tile[a_below], tile_row);
                     let right0 = coopLoad<Right>(&b_tile[b_at], tile_row);
                     let right1 = coopLoad<Right>(&b_tile[b_right], tile_row);
-                    sums[0] = coopMultiplyAdd(left0, right0, sums[0]);
-                    sums[1] = coopMultiplyAdd(left0, right1, sums[1]);
-                    sums[2] = coopMultiplyAdd(left1, right0, sums[2]);
-                    sums[3] = coopMultiplyAdd(left1, right1, sums[3]);
+                    sums0 = coopMultiplyAdd(left0, right0, sums0);
+                    sums1 = coopMultiplyAdd(left0, right1, sums1);
+                    sums2 = coopMultiplyAdd(left1, right0, sums2);
+                    sums3 = coopMultiplyAdd(left1, right1, sums3);
                 }
             }
             workgroupBarrier();
@@ -110,7 +117,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         }
         for (var i = 0u; i < LOADS; i++) { //#unroll
             let at = i * WORKGROUP + local_index;
-            if (at < STEP) {
+            if (FULL || at < STEP) {
                 let to = at / DEPTH4 * TILE_ROW + at % DEPTH4 * 4u;
                 a_tile[to] = a_next[i].x;
                 a_tile[to + 1u] = a_next[i].y;
@@ -132,7 +139,15 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let sums_at = subgroup_id * SUMS_MATRIX;
     for (var i = 0u; i < 4u; i++) { //#unroll
         if (has_quarter) {
-            coopStoreT(sums[i], &sums_tile[sums_at], sums_row);
+            if (i == 0u) {
+                coopStoreT(sums0, &sums_tile[sums_at], sums_row);
+            } else if (i == 1u) {
+                coopStoreT(sums1, &sums_tile[sums_at], sums_row);
+            } else if (i == 2u) {
+                coopStoreT(sums2, &sums_tile[sums_at], sums_row);
+            } else {
+                coopStoreT(sums3, &sums_tile[sums_at], sums_row);
+            }
         }
         workgroupBarrier();
         for (var at = local_index; at < 4u * SIDE * SIDE4; at += WORKGROUP) {

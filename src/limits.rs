@@ -53,6 +53,9 @@ pub struct MatrixUnits {
     pub side: u32,
     /// Invocations of a subgroup; the largest size, if the driver has several.
     pub lanes: u32,
+    /// True if the driver has only this size.
+    #[serde(default)]
+    pub one_size: bool,
 }
 
 /// The matrix units that a plan uses.
@@ -68,6 +71,8 @@ pub struct PlannedUnits {
     pub side: u32,
     /// See [`MatrixUnits`].
     pub lanes: u32,
+    /// See [`MatrixUnits`].
+    pub one_size: bool,
     none: std::convert::Infallible,
 }
 

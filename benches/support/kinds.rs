@@ -9,14 +9,11 @@ use crate::model::predict;
 use crate::support::Bench;
 use crate::work::work;
 
-/// Runs of each measurement, after a first one.
-const TURNS: usize = 3;
-
-/// Measures each kind of launch of `whole` in a run of its own: a device has too few timestamps for
+/// Measures each kind of launch of `whole`, the best of `turns`, in runs of its own: a device has too few timestamps for
 /// all of them at once. Returns `[{ kind, launches, seconds, predicted }]`, slowest first, without
 /// the kinds that have more launches than a device has timestamps. Predictions are those for a GPU
 /// that the model knows, in multiply-adds without matrix units.
-pub(crate) fn timed(whole: &Bench, gpu: &Gpu) -> Vec<Value> {
+pub(crate) fn timed(whole: &Bench, gpu: &Gpu, turns: usize) -> Vec<Value> {
     let names: Vec<&str> = whole.plan.steps.iter().map(|step| kind(&whole.plan, &step.action)).collect();
     let mut kinds = names.clone();
     kinds.sort_unstable();
@@ -29,9 +26,8 @@ pub(crate) fn timed(whole: &Bench, gpu: &Gpu) -> Vec<Value> {
         let of: Vec<usize> = names.iter().map(|name| usize::from(name != &kind)).collect();
         let mut bench = whole.timed_as(gpu, vec![kind.to_owned(), "others".to_owned()], &of);
         let launches = of.iter().filter(|stage| **stage == 0).count();
-        let seconds = (0..=TURNS)
+        let seconds = (0..turns)
             .map(|_| bench.run().stage_seconds.map_or(f64::NAN, |stages| stages[0]))
-            .skip(1)
             .fold(f64::INFINITY, f64::min);
         let predicted = predicted.as_ref().and_then(|all| all.kinds.get(kind)).map(|kind| kind.seconds);
         rows.push((seconds, json!({ "kind": kind, "launches": launches, "seconds": seconds, "predicted": predicted })));

@@ -9,6 +9,9 @@ use crate::limits::MatrixUnits;
 pub(super) const FEATURES: wgpu::Features =
     wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SUBGROUP);
 
+/// Invocations of the largest subgroups that four of fit a workgroup of WebGPU's default limits.
+const MOST_LANES: u32 = 64;
+
 /// Returns the largest matrices of `adapter` that kernels can use: square, with halves as input and
 /// f32 sums.
 pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
@@ -25,9 +28,10 @@ pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
         (square && (matrix.ab_type, matrix.cr_type) == (F16, F32)).then_some(side)
     };
     let side = adapter.cooperative_matrix_properties().iter().filter_map(usable).max()?;
-    // wgpu cannot request a subgroup size. A workgroup as large as the largest subgroup never has a
-    // partly filled one.
-    Some(MatrixUnits { side, lanes: adapter.get_info().subgroup_max_size })
+    // wgpu cannot request a subgroup size. A workgroup of several subgroups of the largest size
+    // never has a partly filled one.
+    let wgpu::AdapterInfo { subgroup_min_size: least, subgroup_max_size: lanes, .. } = adapter.get_info();
+    (lanes <= MOST_LANES).then_some(MatrixUnits { side, lanes, one_size: least == lanes })
 }
 
 /// True if naga can write cooperative matrices in the language of `backend`: SPIR-V or MSL. In HLSL
@@ -80,7 +84,7 @@ mod tests {
     #[test]
     fn an_adapter_without_usable_units_is_refused_with_what_it_has() {
         let vulkan = wgpu::Backend::Vulkan;
-        assert!(check("card", vulkan, Some(MatrixUnits { side: 16, lanes: 32 }), &[]).is_ok());
+        assert!(check("card", vulkan, Some(MatrixUnits { side: 16, lanes: 32, one_size: true }), &[]).is_ok());
         for (matrices, words) in [(vec![], "none"), (vec!["8x8x8 F32->F32".to_owned()], "8x8x8 F32->F32")] {
             let message = check("card", vulkan, None, &matrices).expect_err("no units").to_string();
             assert!(message.contains("\"card\"") && message.ends_with(words), "{message}");

@@ -39,7 +39,7 @@ pub struct MatrixMatmul {
 impl MatrixMatmul {
     /// Returns the launch.
     pub fn launch(&self) -> Launch {
-        let Self { units: PlannedUnits { side, lanes, .. }, m, n, frames, params } = *self;
+        let Self { units: PlannedUnits { side, lanes, one_size, .. }, m, n, frames, params } = *self;
         let entries = params.batch * frames;
         let (square, invocations) = (side * MATRICES, lanes * SUBGROUPS);
         let [left, right, sums] = if side == 8 {
@@ -50,6 +50,8 @@ impl MatrixMatmul {
         let values = vec![
             ("WORKGROUP", Value::U32(invocations)),
             ("SIDE", Value::U32(side)),
+            ("SPLITS", Value::Bool(!one_size)),
+            ("WHOLE", Value::Bool((params.k4 * 4).is_multiple_of(side * 2))),
             // A step is two matrices deep.
             ("LOADS", Value::U32((square * side * 2 / 4).div_ceil(invocations))),
             ("Left", Value::Type(left)),

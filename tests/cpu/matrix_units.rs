@@ -22,8 +22,8 @@ use crate::interpreter::interpret_and_measure;
 use crate::plan_checks::check;
 use crate::plan_properties::check_scratch;
 
-const EIGHT: MatrixUnits = MatrixUnits { side: 8, lanes: 8 };
-const SIXTEEN: MatrixUnits = MatrixUnits { side: 16, lanes: 32 };
+const EIGHT: MatrixUnits = MatrixUnits { side: 8, lanes: 8, one_size: true };
+const SIXTEEN: MatrixUnits = MatrixUnits { side: 16, lanes: 32, one_size: true };
 
 fn with(matrix_units: Option<MatrixUnits>, kind: DeviceKind) -> DeviceLimits {
     DeviceLimits { matrix_units, kind, shader_f16: true, ..DeviceLimits::webgpu_default() }

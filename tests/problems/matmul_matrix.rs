@@ -12,7 +12,7 @@ const SHAPES: [(u32, u32, u32, u32); 4] = [(1, 1, 1, 1), (2, 1, 3, 4), (1, 3, 8,
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for units in
-        [MatrixUnits { side: 8, lanes: 8 }, MatrixUnits { side: 16, lanes: 32 }, MatrixUnits { side: 16, lanes: 64 }]
+        [MatrixUnits { side: 8, lanes: 8, one_size: true }, MatrixUnits { side: 16, lanes: 32, one_size: true }, MatrixUnits { side: 16, lanes: 64, one_size: false }]
     {
         for shape in SHAPES {
             for frames in [1, 3] {
