@@ -125,7 +125,7 @@ def decodes(family, folder, args):
     yield from torch_ways(model, own, half, args)
     for precision in ["f32"] if args.device == "cpu" else ["f32", "f16", "fast", "fast --matrix-units"]:
         command = [*args.command, "decode", "--model", folder / family, "--latents", file]
-        # The kernels are compiled by the second decode, as torch's are: it and the ones after it count.
+        # The first decode compiles: later ones count.
         # A clip is decoded once, in parts: compiling counts, unless the driver remembers it.
         repeat = [] if family in CLIPS else ["--repeat", "2" if args.device == "cpu" else "6"]
         yield wgvae_way(command + repeat, precision, folder / "image.npy")

@@ -18,7 +18,7 @@ alias Lane = vec4<f32>;           // channels of one invocation
 
 @group(0) @binding(1) var<storage, read> x: array<Stored>;               // [rows, w, t, c / 4], 4 c if SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec4<f32>>;         // [t, c / 4, 2]: scale, shift
-@group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_channels4, v_tiles]
+@group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_channels4, tiles]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
@@ -62,8 +62,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         }
         half_done[column] = transform_in(d[0], d[1], d[2], d[3], d[4], d[5]);
     }
-    let batch = params.v_tiles * params.v_channels4;
-    let target_index = (params.v_channel0 + channel) * params.v_tiles + tile;
+    let batch = params.tiles * params.v_channels4;
+    let target_index = (params.v_channel0 + channel) * params.tiles + tile;
     for (var y = 0u; y < 6u; y++) { //#unroll
         let row = transform_in(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);
         for (var x = 0u; x < 6u; x++) { //#unroll

@@ -15,7 +15,7 @@ alias Lane = vec2<f32>;           // channels of one invocation
 
 @group(0) @binding(1) var<storage, read> x: array<Pair>;                 // [rows, w, t, c / 2], 4 c if SHUFFLE
 @group(0) @binding(2) var<storage, read> norm: array<vec2<f32>>;         // [t, c / 4, 2, 2]: scale, shift
-@group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, v_tiles, v_channels4 * 2]
+@group(0) @binding(3) var<storage, read_write> v: array<Transformed>;    // [36, tiles, v_channels4 * 2]
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
@@ -63,7 +63,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         half_done[column] = transform_in(d[0], d[1], d[2], d[3], d[4], d[5]);
     }
     let row_pairs = params.v_channels4 * 2u;
-    let batch = params.v_tiles * row_pairs;
+    let batch = params.tiles * row_pairs;
     let target_index = tile * row_pairs + params.v_channel0 * 2u + channel;
     for (var y = 0u; y < 6u; y++) { //#unroll
         let row = transform_in(half_done[0][y], half_done[1][y], half_done[2][y], half_done[3][y], half_done[4][y], half_done[5][y]);

@@ -12,7 +12,7 @@ alias Stored = vec4<f32>;           // the output as kept in memory
 alias Transformed = vec4<f32>;      // m as kept in memory
 alias Lane = vec4<f32>;             // channels of one invocation
 
-@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, m_tiles, t, c / 4]
+@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, tiles, t, c / 4]
 @group(0) @binding(2) var<storage, read> bias: array<vec4<f32>>;             // [c / 4]
 @group(0) @binding(3) var<storage, read_write> y: array<Stored>;             // [rows, w, t, c / 4]
 @group(0) @binding(4) var<storage, read_write> moments: array<vec4<f32>>;    // [runs, t, c / 4, 3]: count, mean, M2
@@ -27,7 +27,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let tile_row = run / params.runs_x;
     let first = run % params.runs_x * params.run;
     let last = min(first + params.run, params.tiles_x);
-    let batch = params.m_tiles * params.channels4;
+    let batch = params.tiles * params.channels4;
     let added = bias[channel % params.bias4];
 
     // Sums are taken of the difference to the run's first pixel, so that no digits are lost if

@@ -14,7 +14,7 @@ alias Pair = vec2<f32>;             // two channels of the output as kept in mem
 alias Transformed = vec2<f32>;      // two channels of m as kept in memory
 alias Lane = vec2<f32>;             // channels of one invocation
 
-@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, m_tiles, t, c / 2]
+@group(0) @binding(1) var<storage, read> m: array<Transformed>;              // [36, tiles, t, c / 2]
 @group(0) @binding(2) var<storage, read> bias: array<vec2<f32>>;             // [c / 2]
 @group(0) @binding(3) var<storage, read_write> y: array<Pair>;               // [rows, w, t, c / 2]
 @group(0) @binding(4) var<storage, read_write> moments: array<vec2<f32>>;    // [runs, t, c / 4, 3, 2]: count, mean, M2
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let tile_row = run / params.runs_x;
     let first = run % params.runs_x * params.run;
     let last = min(first + params.run, params.tiles_x);
-    let batch = params.m_tiles * pairs;
+    let batch = params.tiles * pairs;
     let image_y = params.y0 + tile_row * 4u;
     // Invocations beyond the run or the channels compute the last ones again, and store nothing.
     let near_channel = min(channel, pairs - 1u);

@@ -58,6 +58,10 @@ pub struct MatrixUnits {
     pub one_size: bool,
 }
 
+/// Subgroups of a workgroup that computes on matrix units. If a driver makes smaller subgroups,
+/// there are more of them.
+pub const MATRIX_SUBGROUPS: u32 = 4;
+
 /// The matrix units that a plan uses.
 #[cfg(not(target_arch = "wasm32"))]
 pub type PlannedUnits = MatrixUnits;
@@ -234,9 +238,10 @@ impl DeviceLimits {
         if !lanes.is_power_of_two() || !LANES.contains(&lanes) {
             return wrong(".lanes", "a power of two from 4 to 128".to_owned(), lanes.to_string());
         }
-        if lanes > self.max_compute_invocations_per_workgroup {
-            let most = self.max_compute_invocations_per_workgroup;
-            return wrong(".lanes", format!("no more than the {most} invocations of a workgroup"), lanes.to_string());
+        let most = self.max_compute_invocations_per_workgroup;
+        if lanes * MATRIX_SUBGROUPS > most {
+            let expected = format!("{MATRIX_SUBGROUPS} subgroups within the {most} invocations of a workgroup");
+            return wrong(".lanes", expected, lanes.to_string());
         }
         if !self.shader_f16 {
             return wrong("", "none, on a device without shader-f16".to_owned(), format!("{side}x{side}"));

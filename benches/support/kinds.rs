@@ -9,10 +9,9 @@ use crate::model::predict;
 use crate::support::Bench;
 use crate::work::work;
 
-/// Measures each kind of launch of `whole`, the best of `turns`, in runs of its own: a device has too few timestamps for
-/// all of them at once. Returns `[{ kind, launches, seconds, predicted }]`, slowest first, without
-/// the kinds that have more launches than a device has timestamps. Predictions are those for a GPU
-/// that the model knows, in multiply-adds without matrix units.
+/// Measures each kind of launch of `whole`, the best of `turns`, in runs of its own: a device has
+/// too few timestamps for all of them at once. Returns `[{ kind, launches, seconds, predicted }]`,
+/// slowest first. Predictions are for GPUs that the model knows, and without matrix units.
 pub(crate) fn timed(whole: &Bench, gpu: &Gpu, turns: usize) -> Vec<Value> {
     let names: Vec<&str> = whole.plan.steps.iter().map(|step| kind(&whole.plan, &step.action)).collect();
     let mut kinds = names.clone();

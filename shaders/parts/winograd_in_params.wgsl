@@ -19,7 +19,6 @@ struct Params {
     frame4: u32,       // channels of one frame of d / 4
     v_channels4: u32,  // channels of v / 4
     v_channel0: u32,   // first channel of v that this launch writes, / 4
-    v_tiles: u32,      // tiles that v has room for
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -19,7 +19,6 @@ struct Params {
     bias4: u32,        // channels of one frame / 4
     moments_offset: u32, // first run of this band in moments
     scale: f32,        // factor of the product
-    m_tiles: u32,      // tiles that m has room for
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

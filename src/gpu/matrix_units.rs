@@ -2,15 +2,15 @@
 //! Native only; browsers have none.
 
 use crate::error::{DeviceError, Error, Result};
-use crate::limits::MatrixUnits;
+use crate::limits::{MATRIX_SUBGROUPS, MatrixUnits};
 
 /// The features that a device with matrix units is opened with. Subgroups are needed because
 /// kernels ask which subgroup an invocation is in.
 pub(super) const FEATURES: wgpu::Features =
     wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SUBGROUP);
 
-/// Invocations of the largest subgroups that four of fit a workgroup of WebGPU's default limits.
-const MOST_LANES: u32 = 64;
+/// Most invocations of a subgroup: [`MATRIX_SUBGROUPS`] of them fit WebGPU's default limits.
+const MOST_LANES: u32 = 256 / MATRIX_SUBGROUPS;
 
 /// Returns the largest matrices of `adapter` that kernels can use: square, with halves as input and
 /// f32 sums.

@@ -36,7 +36,7 @@ pub enum MatmulTile {
     },
 }
 
-/// Rows and columns of one workgroup of `matmul_shared`.
+/// Rows and columns of one workgroup of `matmul_shared` and of `matmul_matrix`.
 pub const SHARED_TILE: u32 = 64;
 
 /// Invocations of a quad. Each loads one vec4 column.
@@ -72,34 +72,29 @@ impl MatmulTile {
     }
 }
 
-/// The kernel of the 36 products of a Winograd convolution.
+/// The kernel of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Products {
-    /// Kernel of all other products, with this tile.
+    /// The kernel of this tile.
     Tile(MatmulTile),
-    /// `matmul_matrix`, on matrix units.
+    /// `matmul_matrix`, on matrix units: 64 by 64 for each workgroup.
     Matrix(PlannedUnits),
 }
 
-/// Matrices of a unit that one workgroup of `matmul_matrix` computes, along rows and along columns.
-pub const MATRICES: u32 = 4;
-
 impl Products {
-    /// Chooses the kernel of the 36 Winograd products of one convolution.
-    ///
-    /// The convolution reads `frame4` groups of four channels of each frame and writes `n4` groups.
-    /// Its transformed input is stored as `transformed`. The kernel is `matmul_matrix` if the
-    /// device has matrix units, both sides are halves and whole matrices fill both sides; otherwise
-    /// it is `tile`. Either kernel is allowed then, because this storage is declared `fast`.
-    pub fn new(tile: MatmulTile, units: Option<PlannedUnits>, transformed: Storage, frame4: u32, n4: u32) -> Self {
-        let fills = |units: &PlannedUnits| {
-            transformed == Storage::F16
-                && frame4.saturating_mul(4).is_multiple_of(units.side)
-                && n4.saturating_mul(4).is_multiple_of(units.side * MATRICES)
-        };
-        match units.filter(fills) {
-            Some(units) => Self::Matrix(units),
-            _ => Self::Tile(tile),
+    /// Chooses the kernel of all products in `storage`: `matmul_matrix` if the device was opened
+    /// with its matrix units and the storage is `fast`, else `tile`. It sums in another order than
+    /// tiles, and `fast` is declared to depend on the units.
+    pub fn new(tile: MatmulTile, storage: Storage, limits: &DeviceLimits) -> Self {
+        let units = limits.units().filter(|_| storage == Storage::FastF16);
+        units.map_or(Self::Tile(tile), Self::Matrix)
+    }
+
+    /// Returns the vec4 columns that one workgroup computes.
+    pub fn columns4(self) -> u32 {
+        match self {
+            Self::Tile(tile) => tile.columns4(),
+            Self::Matrix(_) => SHARED_TILE / 4,
         }
     }
 
@@ -107,25 +102,16 @@ impl Products {
     pub fn block_columns4(self) -> u32 {
         match self {
             Self::Tile(tile) => tile.block_columns4(),
-            Self::Matrix(units) => units.side * MATRICES / 4,
+            Self::Matrix(_) => self.columns4(),
         }
     }
+}
 
-    /// Returns the number that the rows of a launch must be a multiple of. Rows beyond the tiles
-    /// are computed from arbitrary data, and no kernel reads them.
-    pub fn rows(self) -> u32 {
+impl std::fmt::Display for Products {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Tile(_) => 1,
-            Self::Matrix(units) => units.side * MATRICES,
-        }
-    }
-
-    /// Returns the transforms around the products. These are `transforms`, the device's, for tiles.
-    /// Matrix units need pairs, because they load matrices from contiguous channels.
-    pub fn transforms(self, transforms: Transforms) -> Transforms {
-        match self {
-            Self::Tile(_) => transforms,
-            Self::Matrix(_) => Transforms::Pairs,
+            Self::Tile(tile) => tile.fmt(f),
+            Self::Matrix(units) => write!(f, "matrices of {0}x{0}, subgroups of {1}", units.side, units.lanes),
         }
     }
 }
@@ -187,8 +173,8 @@ pub struct KernelChoice {
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
 impl KernelChoice {
-    /// Returns the choice of the rules. On CPU drivers it is what measured best. GPUs have not been
-    /// measured: there it follows what their own compilers keep in registers
+    /// Returns the choice of the rules. On CPU drivers it is what measured best. On GPUs, of
+    /// which only one has been measured, it follows what their own compilers keep in registers
     /// (`benches/results/isa.md`), and the size of their caches.
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {

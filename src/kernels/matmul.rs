@@ -1,8 +1,10 @@
 //! Batched matrix product with an epilogue. Shaders: `matmul.wgsl`, `matmul_quad.wgsl`,
-//! `matmul_shared.wgsl`.
+//! `matmul_shared.wgsl`, `matmul_matrix.wgsl`.
 
-use crate::kernels::choice::{MatmulTile, SHARED_TILE};
+use crate::kernels::choice::{MatmulTile, Products, SHARED_TILE};
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, kernel, params};
+pub use crate::limits::MATRIX_SUBGROUPS;
+use crate::limits::PlannedUnits;
 use crate::tensor::Storage;
 
 params! {
@@ -16,9 +18,9 @@ params! {
 
 impl MatmulParams {
     /// Returns the parameters of one product of `[m, k]` with `[k, n]`, whose rows follow one
-    /// another, with `tile`.
-    pub fn rows(tile: MatmulTile, m: u32, n4: u32, k4: u32) -> Self {
-        let b_block = tile.block_columns4();
+    /// another, with the kernel `products`.
+    pub fn rows(products: Products, m: u32, n4: u32, k4: u32) -> Self {
+        let b_block = products.block_columns4();
         let zeros: Self = bytemuck::Zeroable::zeroed();
         let sizes = Self { m, m_stored: m, n4, k4, batch: 1, ..zeros };
         Self { a_row: k4, a_column: 1, b_row: n4, b_block, c_row: n4, scale: 1.0, ..sizes }
@@ -54,6 +56,12 @@ pub const QUAD: Interface = kernel!("matmul_quad", BINDINGS, MATMUL_PARAMS);
 /// Interface of `matmul_shared`: a tile in workgroup memory.
 pub const SHARED: Interface = kernel!("matmul_shared", BINDINGS, MATMUL_PARAMS);
 
+/// Interface of `matmul_matrix`: a tile in workgroup memory, multiplied on matrix units.
+pub const MATRIX: Interface = kernel!("matmul_matrix", BINDINGS, MATMUL_PARAMS);
+
+/// Rows, columns and depth of what one of [`MATRIX_SUBGROUPS`] multiplies at a time.
+const MATRIX_QUARTER: u32 = SHARED_TILE / 2;
+
 /// Operations that a product does as it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Epilogue {
@@ -79,8 +87,8 @@ pub struct Matmul {
     pub output: Storage,
     /// Operations as it writes.
     pub epilogue: Epilogue,
-    /// Kernel and tile.
-    pub tile: MatmulTile,
+    /// The kernel.
+    pub products: Products,
     /// Frames of a and c, each with [`MatmulParams::batch`] entries. All are multiplied with one b.
     pub frames: u32,
     /// Sizes, offsets and strides.
@@ -107,8 +115,8 @@ impl Matmul {
             ("Stored", Value::Type(self.input.wgsl_type())),
             ("Output", Value::Type(self.output.wgsl_type())),
         ];
-        let (file, rows) = match self.tile {
-            MatmulTile::Register { rows, columns4 } => {
+        let (file, rows) = match self.products {
+            Products::Tile(MatmulTile::Register { rows, columns4 }) => {
                 values.extend([
                     ("TILE_M", Value::U32(rows)),
                     ("TILE_N", Value::U32(columns4)),
@@ -117,7 +125,7 @@ impl Matmul {
                 ]);
                 (REGISTER.file, WORKGROUP * rows)
             }
-            MatmulTile::Quad { rows, columns4 } => {
+            Products::Tile(MatmulTile::Quad { rows, columns4 }) => {
                 values.extend([
                     ("WORKGROUP", Value::U32(QUAD_WORKGROUP)),
                     ("TILE_M", Value::U32(rows)),
@@ -126,7 +134,7 @@ impl Matmul {
                 ]);
                 (QUAD.file, QUAD_WORKGROUP * rows)
             }
-            MatmulTile::Shared { rows4, columns4 } => {
+            Products::Tile(MatmulTile::Shared { rows4, columns4 }) => {
                 let invocations = (SHARED_TILE / 4 / rows4) * (SHARED_TILE / 4 / columns4);
                 values.extend([
                     ("WORKGROUP", Value::U32(invocations)),
@@ -139,12 +147,37 @@ impl Matmul {
                 ]);
                 (SHARED.file, SHARED_TILE)
             }
+            Products::Matrix(units) => {
+                values.extend(matrix_values(units, k4));
+                (MATRIX.file, SHARED_TILE)
+            }
         };
         Launch {
             variant: Variant { file, values },
-            workgroups: [m_stored.div_ceil(rows), n4.div_ceil(self.tile.columns4()), entries],
+            workgroups: [m_stored.div_ceil(rows), n4.div_ceil(self.products.columns4()), entries],
             params: bytemuck::bytes_of(&self.params).to_vec(),
             macs: u64::from(entries) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
         }
     }
+}
+
+/// Returns the values of `matmul_matrix` on `units` for products over `k4` vec4.
+fn matrix_values(PlannedUnits { side, lanes, one_size, .. }: PlannedUnits, k4: u32) -> [(&'static str, Value); 9] {
+    let [left, right, sums] = if side == 8 {
+        ["coop_mat8x8<f16, A>", "coop_mat8x8<f16, B>", "coop_mat8x8<f32, C>"]
+    } else {
+        ["coop_mat16x16<f16, A>", "coop_mat16x16<f16, B>", "coop_mat16x16<f32, C>"]
+    };
+    let invocations = lanes * MATRIX_SUBGROUPS;
+    [
+        ("WORKGROUP", Value::U32(invocations)),
+        ("SIDE", Value::U32(side)),
+        ("MATRICES", Value::U32(MATRIX_QUARTER / side)),
+        ("LOADS", Value::U32(SHARED_TILE * MATRIX_QUARTER / 4 / invocations)),
+        ("SPLITS", Value::Bool(!one_size)),
+        ("WHOLE", Value::Bool((k4 * 4).is_multiple_of(MATRIX_QUARTER))),
+        ("Left", Value::Type(left)),
+        ("Right", Value::Type(right)),
+        ("Sums", Value::Type(sums)),
+    ]
 }

@@ -13,7 +13,6 @@ mod embedded;
 pub mod frames;
 pub mod group_norm;
 pub mod matmul;
-pub mod matmul_matrix;
 pub mod pixel_norm;
 pub(crate) mod shipped;
 pub mod source;
@@ -80,12 +79,10 @@ pub const INTERFACES: &[Interface] = &[
     matmul::QUAD,
     matmul::SHARED,
     #[cfg(not(target_arch = "wasm32"))]
-    matmul_matrix::INTERFACE,
+    matmul::MATRIX,
     pixel_norm::INTERFACE,
     unfold::INTERFACE,
     winograd::WEIGHTS,
-    #[cfg(not(target_arch = "wasm32"))]
-    winograd::WEIGHTS_COLUMNS,
     winograd::IN,
     winograd::IN_PAIRS,
     winograd::OUT,

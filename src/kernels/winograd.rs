@@ -25,9 +25,6 @@ params! {
 pub const WEIGHTS: Interface =
     kernel!("winograd_weights", &[("w", Access::Read), ("u", Access::ReadWrite)], WEIGHTS_PARAMS);
 
-/// Interface of `winograd_weights_columns`.
-pub const WEIGHTS_COLUMNS: Interface = kernel!("winograd_weights_columns", WEIGHTS.bindings, WEIGHTS.params);
-
 /// Returns the factor at which transformed input in `transformed` is stored, and with it the
 /// products. With this power of two, halves can hold the transform of any input that they can hold.
 /// The parameters of [`output`] must undo it.
@@ -75,26 +72,11 @@ pub fn weights(storages: Storages, params: WeightsParams) -> Launch {
     }
 }
 
-/// Launches `winograd_weights_columns` for one tap in time: halves to halves, for `matmul_matrix`.
-/// The filters must fill all columns of a block, and a multiple of four rows.
-pub fn weights_columns(params: WeightsParams) -> Launch {
-    let filters = u64::from(params.blocks) * u64::from(params.tile_n) * u64::from(params.c_in);
-    Launch {
-        variant: Variant {
-            file: WEIGHTS_COLUMNS.file,
-            values: vec![("Stored", Value::Type("f16")), ("Transformed", Value::Type(Storage::F16.wgsl_type()))],
-        },
-        workgroups: [groups(filters), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
-}
-
 params! {
     /// Parameters of `winograd_in`.
     InParams, IN_PARAMS {
         tiles: u32, tiles_x: u32, tile_x0: u32, y0: u32, width: u32, height: u32, x_width: u32,
-        x_row0: i32, channels4: u32, frame4: u32, v_channels4: u32, v_channel0: u32, v_tiles: u32,
+        x_row0: i32, channels4: u32, frame4: u32, v_channels4: u32, v_channel0: u32,
     }
 }
 
@@ -163,7 +145,7 @@ params! {
     OutParams, OUT_PARAMS {
         tiles: u32, tiles_x: u32, tile_x0: u32, run: u32, runs_x: u32, runs: u32, y0: u32,
         width: u32, height: u32, y_row0: i32, channels4: u32, bias4: u32, moments_offset: u32,
-        scale: f32, m_tiles: u32,
+        scale: f32,
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::choice::{KernelChoice, MatmulTile};
-use crate::kernels::{Variant, matmul, matmul_matrix};
+use crate::kernels::{Variant, matmul};
 use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, LatentSpace, Network};
@@ -27,8 +27,11 @@ const GPU_CASES: &[(Output, u64, u32)] = &[
 const TILES: [Vendor; 3] = [Vendor::Other, Vendor::Nvidia, Vendor::Arm];
 
 /// The known kinds of matrix units: those of lavapipe, NVIDIA and AMD.
-const UNITS: [MatrixUnits; 3] =
-    [MatrixUnits { side: 8, lanes: 8, one_size: true }, MatrixUnits { side: 16, lanes: 32, one_size: true }, MatrixUnits { side: 16, lanes: 64, one_size: false }];
+const UNITS: [MatrixUnits; 3] = [
+    MatrixUnits { side: 8, lanes: 8, one_size: true },
+    MatrixUnits { side: 16, lanes: 32, one_size: true },
+    MatrixUnits { side: 16, lanes: 64, one_size: false },
+];
 
 /// Returns all variants of all plans in `storage`: for published families and odd networks, and for
 /// all kinds of devices, outputs, limits and sizes.
@@ -126,8 +129,8 @@ pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str
     let units = gpu.limits().matrix_units.map(|units| (units.side, units.lanes));
     variants.retain(|variant| match variant.file {
         file if file == matmul::QUAD.file => gpu.limits().quads,
-        file if file == matmul_matrix::INTERFACE.file => {
-            units == Some((variant.number("SIDE"), variant.number("WORKGROUP") / matmul_matrix::SUBGROUPS))
+        file if file == matmul::MATRIX.file => {
+            units == Some((variant.number("SIDE"), variant.number("WORKGROUP") / matmul::MATRIX_SUBGROUPS))
         }
         _ => true,
     });

@@ -10,7 +10,7 @@ import { hasF16 } from './browsers.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
 /** Shaders for matrix units, which browsers lack: the browser's module does not contain them. */
-const NATIVE = ['matmul_matrix', 'winograd_weights_columns'];
+const NATIVE = ['matmul_matrix'];
 
 inBrowsers({}, (session) => {
   for (const storage of hasF16(session.kind) ? ['f32', 'packed_f16', 'f16', 'fast_f16'] : ['f32', 'packed_f16']) {

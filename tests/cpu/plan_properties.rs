@@ -1,18 +1,14 @@
 //! Properties of every plan, for any network, size and device; and the largest plans of published
 //! models.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::Output;
 use wgvae::internals::odd_network;
-use wgvae::kernels::choice::MATRICES;
-use wgvae::kernels::matmul_matrix::MatrixParams;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::decoder;
-use wgvae::plan::{Action, Plan, PlanOptions, Resource, Weights};
+use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{Bytes, Error, LatentSpace, Plans, Request, Size, Storage};
 
 use crate::formula;
@@ -89,33 +85,12 @@ proptest! {
     }
 }
 
-/// Checks that scratch memory is exactly as large as the bytes written there; or, if matrix units
-/// multiply transformed input, as the bytes that they load. `written` are the bytes that the
-/// interpreter saw for each buffer.
+/// Checks that scratch memory is exactly as large as the bytes written there. `written` are the
+/// bytes that the interpreter saw for each buffer.
 pub(crate) fn check_scratch(plan: &Plan, written: &[usize]) {
-    let loaded = loaded_by_units(plan);
-    for (index, buffer) in plan.buffers.iter().enumerate() {
-        if !buffer.name.ends_with(']') {
-            let used = written[index].max(loaded.get(&index).copied().unwrap_or(0));
-            assert_eq!(used as u64, buffer.bytes.0, "{} of {}", buffer.name, plan.input());
-        }
+    for (buffer, used) in plan.buffers.iter().zip(written).filter(|(buffer, _)| !buffer.name.ends_with(']')) {
+        assert_eq!(*used as u64, buffer.bytes.0, "{} of {}", buffer.name, plan.input());
     }
-}
-
-/// Returns the bytes of each buffer that matrix units load as a, from its first.
-pub(crate) fn loaded_by_units(plan: &Plan) -> BTreeMap<usize, usize> {
-    let mut loaded = BTreeMap::new();
-    for step in &plan.steps {
-        let Action::Dispatch { variant, workgroups, params, bindings } = &step.action else { continue };
-        let variant = &plan.variants[*variant];
-        let (Resource::Buffer(a), "matmul_matrix") = (bindings[0], variant.file) else { continue };
-        let p: MatrixParams = bytemuck::pod_read_unaligned(&plan.params[params.clone()]);
-        let rows = workgroups[0] * variant.number("SIDE") * MATRICES;
-        let vec4s = (p.batch - 1) * p.a_batch + rows * p.a_row;
-        let bytes: &mut usize = loaded.entry(a.0).or_default();
-        *bytes = (*bytes).max(vec4s as usize * 8);
-    }
-    loaded
 }
 
 /// Generates networks and latents that the interpreter finishes quickly; the bindings' size as a

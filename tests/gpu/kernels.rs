@@ -10,8 +10,8 @@ use half::f16;
 use pollster::block_on;
 use wgvae::gpu::{GpuBuffer, Input, LoadedWeight, Prepared};
 use wgvae::images::Output;
-use wgvae::kernels::matmul_matrix::SUBGROUPS;
 use wgvae::kernels::choice::KernelChoice;
+use wgvae::kernels::matmul::MATRIX_SUBGROUPS;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::weights::WeightLayout;
 use wgvae::kernels::{Access, Variant, interface};
@@ -83,7 +83,7 @@ fn check(problems: &[Problem], next: &AtomicUsize) -> (Vec<String>, usize) {
 /// Returns true if `variant` is made for the matrix units that the device was opened with.
 fn has_units_of(gpu: &Gpu, variant: &Variant) -> bool {
     let wanted = (variant.number("SIDE"), variant.number("WORKGROUP"));
-    gpu.limits().matrix_units.is_some_and(|units| (units.side, units.lanes * SUBGROUPS) == wanted)
+    gpu.limits().matrix_units.is_some_and(|units| (units.side, units.lanes * MATRIX_SUBGROUPS) == wanted)
 }
 
 /// Returns the content that the CPU twin leaves in each binding that the kernel writes.

@@ -2,8 +2,8 @@
 //! both products of attention.
 
 use wgvae::Storage;
-use wgvae::device::{DeviceKind, DeviceLimits};
-use wgvae::kernels::choice::{KernelChoice, MatmulTile};
+use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits};
+use wgvae::kernels::choice::{KernelChoice, MatmulTile, Products};
 use wgvae::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
@@ -36,8 +36,12 @@ pub(super) fn problems() -> Vec<Problem> {
     ]);
     tiles.sort_by_key(MatmulTile::to_string);
     tiles.dedup();
+    let tiles: Vec<Products> = tiles.into_iter().map(Products::Tile).collect();
+    let units = [(8, 8, true), (16, 32, true), (16, 64, false)];
+    let units = units.map(|(side, lanes, one_size)| Products::Matrix(MatrixUnits { side, lanes, one_size }));
     for storage in STORAGES {
-        for tile in &tiles {
+        let units = units.iter().filter(|_| storage == Storage::F16);
+        for products in tiles.iter().chain(units) {
             for shape in SHAPES {
                 for epilogue in [
                     Epilogue::None,
@@ -46,9 +50,9 @@ pub(super) fn problems() -> Vec<Problem> {
                     Epilogue::BiasTransposed,
                     Epilogue::RowFactors,
                 ] {
-                    problems.push(problem(storage, *tile, shape, epilogue, false));
+                    problems.push(problem(storage, *products, shape, epilogue, false));
                 }
-                problems.push(problem(storage, *tile, shape, Epilogue::None, true));
+                problems.push(problem(storage, *products, shape, Epilogue::None, true));
             }
         }
     }
@@ -60,7 +64,7 @@ pub(super) fn problems() -> Vec<Problem> {
 /// follow one another.
 fn problem(
     storage: Storage,
-    tile: MatmulTile,
+    products: Products,
     [m, n4, k4, batch, frames]: [u32; 5],
     epilogue: Epilogue,
     blocked: bool,
@@ -69,12 +73,12 @@ fn problem(
     let factors = epilogue == Epilogue::RowFactors;
     let (b_row, b_block, b_size) = if blocked {
         (
-            tile.block_columns4(),
-            k4 * 4 * tile.block_columns4(),
-            n4.div_ceil(tile.block_columns4()) * tile.block_columns4() * k4 * 4,
+            products.block_columns4(),
+            k4 * 4 * products.block_columns4(),
+            n4.div_ceil(products.block_columns4()) * products.block_columns4() * k4 * 4,
         )
     } else {
-        (n4, tile.block_columns4(), n4 * k4 * 4)
+        (n4, products.block_columns4(), n4 * k4 * 4)
     };
     let m_stored = if transposed { m.next_multiple_of(4) } else { m };
     let (c_row, c_frame, c_size) = if transposed {
@@ -111,12 +115,12 @@ fn problem(
     let c = if old { random(4, output, 1 + batch * c_size, 1.0) } else { room(output, 1 + batch * c_size) };
     Problem {
         name: format!(
-            "matmul m{m} n{} k{} batch{batch} frames{frames} {epilogue:?}{} tile {tile} {storage:?}",
+            "matmul m{m} n{} k{} batch{batch} frames{frames} {epilogue:?}{} tile {products} {storage:?}",
             n4 * 4,
             k4 * 4,
             if blocked { " blocked" } else { "" },
         ),
-        launch: Matmul { input: storage, output, epilogue, tile, frames, params }.launch(),
+        launch: Matmul { input: storage, output, epilogue, products, frames, params }.launch(),
         bindings: vec![
             random(1, storage, 3 + batch * m * frames * k4, 1.0),
             random(2, storage, 2 + batch * b_size, 1.0),

@@ -9,7 +9,6 @@ mod edges;
 mod frames;
 mod group_norm;
 mod matmul;
-mod matmul_matrix;
 mod unfold;
 mod winograd;
 
@@ -67,7 +66,6 @@ pub(crate) fn all() -> Vec<Problem> {
     problems.extend(frames::problems());
     problems.extend(group_norm::problems());
     problems.extend(matmul::problems());
-    problems.extend(matmul_matrix::problems());
     problems.extend(unfold::problems());
     problems.extend(winograd::problems());
     if let Some(filter) = std::env::var_os("WGVAE_PROBLEMS") {

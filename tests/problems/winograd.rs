@@ -4,7 +4,6 @@ use wgvae::Storage;
 use wgvae::kernels::choice::Transforms;
 use wgvae::kernels::winograd::{
     InParams, OutParams, Storages, WeightsParams, WinogradEpilogue, WinogradPrologue, input, output, weights,
-    weights_columns,
 };
 use wgvae::model::graph::{Activation, Doubling};
 
@@ -12,8 +11,6 @@ use super::{Problem, STORAGES, random, room, tolerance};
 
 /// Width and height of the image, channels / 4: whole tiles, odd sizes, less than a tile.
 const SHAPES: [(u32, u32, u32); 4] = [(32, 16, 32), (18, 10, 5), (13, 7, 2), (2, 2, 1)];
-/// Padding tiles that fill up matrices; they are never written or read.
-const PADDING: u32 = 3;
 /// Frames, past frames that v has room for, and a shape.
 const FRAMES: [(u32, u32, (u32, u32, u32)); 4] =
     [(3, 0, (18, 10, 3)), (4, 2, (18, 10, 5)), (1, 2, (32, 16, 8)), (3, 1, (13, 7, 2))];
@@ -39,11 +36,6 @@ pub(super) fn problems() -> Vec<Problem> {
             }
         }
         problems.extend(problems_of_frames(kernel));
-    }
-    for (c_in, c_out4, column0, tile_n, blocks) in [(32, 16, 0, 8, 2), (48, 24, 8, 8, 2), (16, 16, 0, 16, 1)] {
-        for (times, tap) in [(1, 0), (3, 0), (3, 2)] {
-            problems.push(columns_problem((c_in, c_out4, column0, tile_n, blocks), (times, tap)));
-        }
     }
     for storages in storages() {
         for (c_in, c_out4, column0, tile_n) in [(128, 32, 0, 4), (20, 5, 0, 4), (4, 7, 4, 2), (16, 16, 8, 8)] {
@@ -116,7 +108,6 @@ fn input_problem(
         frame4,
         v_channels4,
         v_channel0,
-        v_tiles: tiles + PADDING,
     };
     Problem {
         name: format!(
@@ -127,7 +118,7 @@ fn input_problem(
         bindings: vec![
             random(1, storages.stored, width / factor * (height / factor) * channels4 * parts, 2.0),
             if prologue.normalize { random(2, Storage::F32, channels4 * 2, 1.0) } else { None },
-            room(storages.transformed, 36 * (tiles + PADDING) * v_channels4),
+            room(storages.transformed, 36 * tiles * v_channels4),
         ],
         tolerance: tolerance(storages.transformed),
     }
@@ -158,7 +149,6 @@ fn output_problem(
         bias4,
         moments_offset: 2,
         scale: 0.5,
-        m_tiles: tiles_x * rows + PADDING,
     };
     let y = (height + 1) * width * channels4;
     Problem {
@@ -168,7 +158,7 @@ fn output_problem(
         ),
         launch: output(transforms, storages, epilogue, params),
         bindings: vec![
-            random(1, storages.transformed, 36 * params.m_tiles * channels4, 1.0),
+            random(1, storages.transformed, 36 * params.tiles * channels4, 1.0),
             random(2, Storage::F32, bias4, 1.0),
             if epilogue.accumulate { random(3, storages.stored, y, 1.0) } else { room(storages.stored, y) },
             if epilogue.moments { room(Storage::F32, (2 + params.runs) * channels4 * 3) } else { None },
@@ -199,28 +189,5 @@ fn weights_problem(
             room(storages.transformed, 36 * blocks * k * tile_n),
         ],
         tolerance: tolerance(storages.transformed),
-    }
-}
-
-/// Makes a problem of tap `tap` in time of `times`, laid out for matrix units.
-fn columns_problem(
-    (c_in, c_out4, column0, tile_n, blocks): (u32, u32, u32, u32, u32),
-    (times, tap): (u32, u32),
-) -> Problem {
-    let (k, k0, w_offset) = (times * c_in, tap * c_in, tap * 9 * c_in * c_out4);
-    let params = WeightsParams { c_in, c_out4, column0, tile_n, blocks, k, k0, w_offset };
-    Problem {
-        name: format!(
-            "winograd_weights_columns c{c_in}->{} from {} blocks of {} tap {tap} of {times}",
-            c_out4 * 4,
-            column0 * 4,
-            tile_n * 4
-        ),
-        launch: weights_columns(params),
-        bindings: vec![
-            random(1, Storage::F16, times * 9 * c_in * c_out4, 1.0),
-            room(Storage::F16, 36 * blocks * tile_n * k),
-        ],
-        tolerance: tolerance(Storage::F16),
     }
 }

@@ -1,5 +1,5 @@
-//! Twin: c = epilogue(a b), for each entry of the batch. It serves `matmul`, `matmul_quad` and
-//! `matmul_shared`, which differ only in their tiles.
+//! Twin: c = epilogue(a b), for each entry of the batch. It serves `matmul`, `matmul_quad`,
+//! `matmul_shared` and `matmul_matrix`, which differ only in their tiles.
 
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::choice::SHARED_TILE;
@@ -12,7 +12,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let (input, output) = (call.storage("Stored"), call.storage("Output"));
     // Rows and vec4 columns of one workgroup, and vec4 columns of a block of b.
     let (group_m, tile_n, block_n) = match call.variant.file {
-        "matmul_shared" => (SHARED_TILE, SHARED_TILE / 4, SHARED_TILE / 4),
+        "matmul_shared" | "matmul_matrix" => (SHARED_TILE, SHARED_TILE / 4, SHARED_TILE / 4),
         "matmul_quad" => (QUAD_WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), 4),
         _ => (WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), call.variant.number("TILE_N")),
     };

@@ -14,7 +14,6 @@ mod group_norm_stats;
 mod image_check;
 mod image_out;
 mod matmul;
-mod matmul_matrix;
 mod pixel_norm_apply;
 mod planes_in;
 mod planes_out;
@@ -52,12 +51,10 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "planes_in" => planes_in::run(call),
         "planes_out" => planes_out::run(call),
         "unfold" => unfold::run(call),
-        "matmul" | "matmul_quad" | "matmul_shared" => matmul::run(call),
-        "matmul_matrix" => matmul_matrix::run(call),
+        "matmul" | "matmul_quad" | "matmul_shared" | "matmul_matrix" => matmul::run(call),
         "winograd_in" | "winograd_in_pairs" => winograd_in::run(call),
         "winograd_out" | "winograd_out_pairs" => winograd_out::run(call),
         "winograd_weights" => winograd_weights::run(call),
-        "winograd_weights_columns" => winograd_weights::run_columns(call),
         other => panic!("kernel {other:?} has no twin: add tests/reference/{other}.rs"),
     }
 }

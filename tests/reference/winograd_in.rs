@@ -28,7 +28,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     assert!(tile_groups * tiles >= p.tiles, "{tile_groups} workgroups along tiles: {p:?}");
     assert!(channel_groups * channels4 >= p.channels4, "{channel_groups} workgroups along channels: {p:?}");
     assert_eq!(p.channels4 % p.frame4, 0, "{p:?}");
-    assert!(p.v_channel0 + p.channels4 <= p.v_channels4 && p.tiles <= p.v_tiles, "{p:?}");
+    assert!(p.v_channel0 + p.channels4 <= p.v_channels4, "{p:?}");
     let x = call.vec4s(1, call.storage(if pairs { "Pair" } else { "Stored" }));
     let (normalize, activation) = (call.variant.flag("NORMALIZE"), call.variant.number("ACTIVATION"));
     let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
@@ -66,9 +66,9 @@ pub(super) fn run(call: &mut Call<'_>) {
             for index in 0..36 {
                 let (v_channels4, channel) = (at(p.v_channels4), at(p.v_channel0) + channel);
                 let target = if pairs {
-                    (index * at(p.v_tiles) + tile) * v_channels4 + channel
+                    (index * at(p.tiles) + tile) * v_channels4 + channel
                 } else {
-                    (index * v_channels4 + channel) * at(p.v_tiles) + tile
+                    (index * v_channels4 + channel) * at(p.tiles) + tile
                 };
                 call.set(3, transformed, target, lanes.map(|lane| round(lane[index / 6][index % 6] * factor)));
             }

@@ -1,6 +1,5 @@
 //! Twin: u = G w G^T.
 
-use wgvae::Storage;
 use wgvae::kernels::winograd::WeightsParams;
 
 use super::{B, Call, at, round, times_both};
@@ -19,41 +18,9 @@ pub(super) fn run(call: &mut Call<'_>) {
     let (w, transformed) = (call.vec4s(1, call.storage("Stored")), call.storage("Transformed"));
     let columns = at(p.blocks * p.tile_n);
     call.assert_covers(p.blocks * p.tile_n * p.c_in);
-    each_filter(&p, &w, |input, column, points| {
-        let block = column / at(p.tile_n);
-        let target = (block * at(p.k) + at(p.k0) + input) * at(p.tile_n) + column % at(p.tile_n);
-        for (index, value) in points.into_iter().enumerate() {
-            call.set(2, transformed, index * columns * at(p.k) + target, value);
-        }
-    });
-}
-
-/// Computes u with the input channels of an output channel together.
-pub(super) fn run_columns(call: &mut Call<'_>) {
-    let p: WeightsParams = call.params();
-    assert!([p.c_in, p.k, p.k0].iter().all(|number| number.is_multiple_of(4)), "{p:?}");
-    assert!(p.column0 + p.blocks * p.tile_n <= p.c_out4, "blocks that are not full: {p:?}");
-    let (w, transformed) = (call.vec4s(1, Storage::F16), call.storage("Transformed"));
-    let columns = at(p.blocks * p.tile_n) * 4;
-    call.assert_covers(p.blocks * p.tile_n * p.c_in);
-    each_filter(&p, &w, |input, column, points| {
-        for (index, value) in points.into_iter().enumerate() {
-            for (lane, value) in value.into_iter().enumerate() {
-                let place = (index * columns + column * 4 + lane) * at(p.k) + at(p.k0) + input;
-                let mut four = call.get(2, transformed, place / 4);
-                four[place % 4] = value;
-                call.set(2, transformed, place / 4, four);
-            }
-        }
-    });
-}
-
-/// Passes to `give` the 36 points of each input channel and each four output channels from
-/// `column0` on; zeros beyond the last.
-fn each_filter(p: &WeightsParams, w: &[[f32; 4]], mut give: impl FnMut(usize, usize, [[f32; 4]; 36])) {
     assert!(p.k0 + p.c_in <= p.k, "{p:?}");
     for input in 0..at(p.c_in) {
-        for column in 0..at(p.blocks * p.tile_n) {
+        for column in 0..columns {
             let inside = at(p.column0) + column < at(p.c_out4);
             let point = |lane: usize| {
                 let tap = |y: usize, x: usize| {
@@ -63,7 +30,12 @@ fn each_filter(p: &WeightsParams, w: &[[f32; 4]], mut give: impl FnMut(usize, us
                 times_both(&G, &std::array::from_fn(|y| std::array::from_fn(|x| tap(y, x))))
             };
             let lanes = [0, 1, 2, 3].map(point);
-            give(input, column, std::array::from_fn(|index| lanes.map(|lane| round(lane[index / 6][index % 6]))));
+            let block = column / at(p.tile_n);
+            let target = (block * at(p.k) + at(p.k0) + input) * at(p.tile_n) + column % at(p.tile_n);
+            for index in 0..36 {
+                let value = lanes.map(|lane| round(lane[index / 6][index % 6]));
+                call.set(2, transformed, index * columns * at(p.k) + target, value);
+            }
         }
     }
 }

@@ -12,7 +12,8 @@ import { tell } from './tell.js';
 /** @typedef {import('./news.js').Vae} Vae */
 /** @typedef {import('./news.js').ClipOutcome} ClipOutcome */
 /**
- * @typedef {{ memoryBudget: number | undefined, signal: AbortSignal, onProgress: Listener }} Options
+ * @typedef {{ memoryBudget: number | undefined, signal: AbortSignal, onProgress: Listener }}
+ * Options
  * @typedef {(progress: import('./news.js').Progress) => void} Listener
  */
 

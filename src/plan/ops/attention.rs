@@ -147,19 +147,19 @@ impl Lowering<'_> {
     /// Launches `scores = queries keys^T`. `key_row` is the number of vec4 in a row of the
     /// transposed keys.
     fn scores(&mut self, shape: Shape, block: &Block, queries: PixelRange, keys: PixelRange, key_row: u32) {
-        let tile = self.choice.matmul_tile;
+        let products = self.products();
         let launch = Matmul {
             input: self.options.storage,
             output: Storage::F32,
             epilogue: Epilogue::None,
-            tile,
+            products,
             frames: 1,
             params: MatmulParams {
                 a_offset: queries.first * shape.channels4(),
                 b_offset: keys.first / 4,
                 b_row: key_row,
                 c_row: block.row,
-                ..MatmulParams::rows(tile, queries.count, keys.count.div_ceil(4), shape.channels4())
+                ..MatmulParams::rows(products, queries.count, keys.count.div_ceil(4), shape.channels4())
             },
         }
         .launch();
@@ -169,17 +169,17 @@ impl Lowering<'_> {
 
     /// Launches `accumulated = row_factors * accumulated + probabilities values`.
     fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, values: PixelRange) {
-        let tile = self.choice.matmul_tile;
+        let products = self.products();
         let launch = Matmul {
             input: self.options.storage,
             output: Storage::F32,
             epilogue: Epilogue::RowFactors,
-            tile,
+            products,
             frames: 1,
             params: MatmulParams {
                 a_row: block.row,
                 b_offset: values.first * shape.channels4(),
-                ..MatmulParams::rows(tile, queries, shape.channels4(), values.count.div_ceil(4))
+                ..MatmulParams::rows(products, queries, shape.channels4(), values.count.div_ceil(4))
             },
         }
         .launch();

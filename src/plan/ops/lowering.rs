@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::kernels::choice::KernelChoice;
+use crate::kernels::choice::{KernelChoice, Products};
 use crate::kernels::weights::WeightLayout;
 use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
@@ -114,6 +114,11 @@ impl<'a> Lowering<'a> {
             pass: PassScratch::default(),
             plan,
         }
+    }
+
+    /// Returns the kernel of all products but those of Winograd convolutions.
+    pub(super) fn products(&self) -> Products {
+        Products::new(self.choice.matmul_tile, self.options.storage, self.limits)
     }
 
     pub(in crate::plan) fn into_plan(self) -> Plan {

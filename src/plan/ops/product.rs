@@ -123,7 +123,7 @@ impl Lowering<'_> {
         let shape = self.fused.shape(product.input);
         let (weight, bias) = self.product_weights(product, 1);
         let (k4, n4) = (shape.channels4(), self.fused.shape(product.output).channels4() * product.phases);
-        let tile = self.choice.matmul_tile;
+        let products = self.products();
         let output = self.output_of_stage();
         let own = output.partition.chunk(chunk);
         // Each frame of each pixel is one row of a.
@@ -138,7 +138,7 @@ impl Lowering<'_> {
             input: self.options.storage,
             output: output.storage,
             epilogue: product.epilogue,
-            tile,
+            products,
             frames: 1,
             params: MatmulParams {
                 m_stored: if output.padded { m.next_multiple_of(4) } else { m },
@@ -146,7 +146,7 @@ impl Lowering<'_> {
                 c_offset,
                 c_row,
                 scale: product.scale,
-                ..MatmulParams::rows(tile, m, n4, k4)
+                ..MatmulParams::rows(products, m, n4, k4)
             },
         }
         .launch();
@@ -174,13 +174,13 @@ impl Lowering<'_> {
         let (storage, target) = (output.storage, Resource::Buffer(output.chunk(chunk)));
         let first_pixel = (rows.start - output.partition.chunk(chunk).start) * shape.width;
         let m = rows.count() * shape.width;
-        let tile = self.choice.matmul_tile;
+        let products = self.products();
         for frame in 0..shape.frames / conv.phases {
             let launch = Matmul {
                 input: self.options.storage,
                 output: storage,
                 epilogue: product.epilogue,
-                tile,
+                products,
                 frames: 1,
                 params: MatmulParams {
                     a_offset: frame * conv.step() * frame4,
@@ -188,7 +188,7 @@ impl Lowering<'_> {
                     c_offset: first_pixel * shape.pixel4() + frame * n4,
                     c_row: shape.pixel4(),
                     scale: product.scale,
-                    ..MatmulParams::rows(tile, m, n4, conv.taps() * frame4)
+                    ..MatmulParams::rows(products, m, n4, conv.taps() * frame4)
                 },
             }
             .launch();

@@ -1,11 +1,12 @@
 //! The division of a Winograd convolution into bands of tiles.
 
 use crate::kernels::WORKGROUP;
-use crate::kernels::choice::{KernelChoice, Products};
+use crate::kernels::choice::Products;
 use crate::kernels::group_norm::MOMENTS_VEC4_BYTES;
 use crate::kernels::winograd::{PAIRS_OUT, POINTS, TILE};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::graph::Shape;
+use crate::plan::PlanOptions;
 use crate::plan::partition::{Partition, RowRange};
 use crate::tensor::Storage;
 
@@ -101,37 +102,28 @@ impl TileBand {
 
 impl TileGrid {
     /// Returns the grid of a convolution to `output`. Its intermediates take about
-    /// [`KernelChoice::winograd_scratch_bytes`] and stay within one binding.
-    pub(super) fn new(
-        channels: Channels,
-        output: Shape,
-        transformed: Storage,
-        choice: &KernelChoice,
-        limits: &DeviceLimits,
-    ) -> Self {
+    /// `KernelChoice::winograd_scratch_bytes` and stay within one binding.
+    pub(super) fn new(channels: Channels, output: Shape, options: &PlanOptions, limits: &DeviceLimits) -> Self {
         // Parts of clips have up to four frames. So the transformed or multiplied data is at most
         // four times that of one computed frame.
         const FRAMES: u32 = 4;
-        let Channels { frame4, v4, k4, n4, m4 } = channels;
+        let (choice, transformed) = (options.choice(limits), options.storage.transformed());
+        let products = Products::new(choice.winograd_tile, options.storage, limits);
+        let Channels { v4, k4, n4, m4, .. } = channels;
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
         let larger = |v4: u32, m4: u32| tile_bytes(v4.max(m4), transformed);
         let fitting = |bytes: u64| u32::try_from(limits.largest_bound_buffer().0 / bytes).unwrap_or(u32::MAX).max(1);
-        let longest = fitting(larger(k4 * FRAMES, n4 * FRAMES));
-        // Matrix units are not used if the rows of one launch do not fit a binding.
-        let with = |units| Products::new(choice.winograd_tile, units, transformed, frame4, n4);
-        let products = Some(with(limits.units())).filter(|products| longest >= products.rows());
-        let products = products.unwrap_or_else(|| with(None));
         let band_tile = larger(v4, m4);
         let frames = m4 / n4;
         let scratch_bytes = choice.winograd_scratch_bytes * u64::from(band_frames(limits.kind, frames));
         let wanted = scratch_bytes / band_tile;
-        let most = fitting(band_tile) / products.rows() * products.rows();
+        let most = fitting(band_tile);
         let at_once = u32::try_from(wanted.max(LEAST_TILES)).unwrap_or(u32::MAX).min(most);
         // Runs depend neither on how a tensor is cut nor on the number of frames. So its statistics
         // are the same to the bit for any chunks and any clip.
         let runs = (MOST_MOMENTS / (u64::from(n4) * MOMENTS_VEC4_BYTES)).clamp(1, MOST_RUNS);
         let run = u32::try_from(u64::from(columns) * u64::from(rows) / runs).unwrap_or(u32::MAX);
-        let longest = longest.min(most);
+        let longest = fitting(larger(k4 * FRAMES, n4 * FRAMES)).min(most);
         let run = run.min(columns).max(1).next_multiple_of(LEAST_RUN).min(longest);
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = products.block_columns4();
@@ -187,18 +179,12 @@ impl TileGrid {
         u64::from(self.row_runs()) * u64::from(self.rows)
     }
 
-    /// Returns the number of tiles that buffers must have room for if `tiles` are multiplied.
-    pub(super) fn room(&self, tiles: u32) -> u32 {
-        tiles.next_multiple_of(self.products.rows())
-    }
-
-    /// Returns the most tiles of a band of a tensor that is cut like `output`, padded for the
-    /// products.
+    /// Returns the most tiles of a band of a tensor that is cut like `output`.
     pub(super) fn most_tiles(&self, output: &Partition) -> u32 {
         // All chunks but the last are equal, and the first band of each is the largest.
         let chunks = [0, output.count() - 1].map(|index| output.chunk(index));
         let rows = chunks.into_iter().filter_map(|chunk| self.row_bands(chunk).next()).map(RowRange::count).max();
-        self.room(self.band_columns * rows.unwrap_or(0).div_ceil(TILE))
+        self.band_columns * rows.unwrap_or(0).div_ceil(TILE)
     }
 
     /// Returns the bytes of one transformed tile.

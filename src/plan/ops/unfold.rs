@@ -69,12 +69,12 @@ impl Lowering<'_> {
     fn unfolded_product(&self, conv: &Conv, pixels: u32, first: u32, frame: u32) -> Matmul {
         let (input, output) = self.fused.shapes_of(conv);
         let (frame4, n4) = (TAPS * input.channels4(), output.channels4());
-        let tile = self.choice.matmul_tile;
+        let products = self.products();
         Matmul {
             input: self.options.storage,
             output: self.output_of_stage().storage,
             epilogue: Epilogue::Bias,
-            tile,
+            products,
             frames: 1,
             params: MatmulParams {
                 a_offset: frame * conv.step() * frame4,
@@ -82,7 +82,7 @@ impl Lowering<'_> {
                 c_offset: (first * output.frames + frame) * n4,
                 c_row: output.frames * n4,
                 scale: conv.scale,
-                ..MatmulParams::rows(tile, pixels, n4, conv.taps() * frame4)
+                ..MatmulParams::rows(products, pixels, n4, conv.taps() * frame4)
             },
         }
     }

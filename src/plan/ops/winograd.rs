@@ -2,12 +2,10 @@
 //! tiles.
 
 use crate::kernels::Launch;
-use crate::kernels::choice::{ConvAlgorithm, MatmulTile, Products, Transforms};
+use crate::kernels::choice::{ConvAlgorithm, Transforms};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
-use crate::kernels::matmul_matrix::{MatrixMatmul, MatrixParams};
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
 use crate::limits::DeviceLimits;
-use crate::limits::PlannedUnits;
 use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
 use crate::plan::node::Scratch;
@@ -43,9 +41,10 @@ struct Winograd<'a> {
 
 impl Winograd<'_> {
     /// Returns the launch of the 36 products of `tiles` with `part` for `frames` frames of the
-    /// output, with this tile. The frames that the filter reads for one of them follow one another
-    /// in the transformed input.
-    fn product(&self, tile: MatmulTile, tiles: &TileBand, part: &FilterPart, frames: u32) -> Launch {
+    /// output. The frames that the filter reads for one of them follow one another in the
+    /// transformed input.
+    fn product(&self, tiles: &TileBand, part: &FilterPart, frames: u32) -> Launch {
+        let products = self.grid.products;
         let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
         let m = tiles.tiles();
         let (a_row, a_column) = winograd::strides(self.transforms, m, v4);
@@ -53,7 +52,7 @@ impl Winograd<'_> {
             input: self.grid.transformed,
             output: self.grid.transformed,
             epilogue: Epilogue::None,
-            tile,
+            products,
             frames,
             params: MatmulParams {
                 a_row,
@@ -61,37 +60,17 @@ impl Winograd<'_> {
                 batch: POINTS,
                 a_batch: m * v4,
                 a_frame: self.conv.step() * frame4 * a_column,
-                b_row: tile.block_columns4(),
-                b_block: k4 * 4 * tile.block_columns4(),
-                b_batch: part.blocks * k4 * 4 * tile.block_columns4(),
+                b_row: products.block_columns4(),
+                b_block: k4 * 4 * products.block_columns4(),
+                b_batch: part.blocks * k4 * 4 * products.block_columns4(),
                 c_offset: part.column0,
                 c_row: m4,
                 c_batch: m * m4,
                 c_frame: n4,
-                ..MatmulParams::rows(tile, m, part.columns4, k4)
+                ..MatmulParams::rows(products, m, part.columns4, k4)
             },
         };
         matmul.launch()
-    }
-
-    /// Returns the launch of these products on matrix units, for whole matrices.
-    fn matrix_product(&self, units: PlannedUnits, tiles: &TileBand, part: &FilterPart, frames: u32) -> Launch {
-        let Channels { frame4, v4, k4, n4, m4 } = self.grid.channels;
-        let (m, n) = (self.grid.room(tiles.tiles()), part.columns4 * 4);
-        let params = MatrixParams {
-            k4,
-            a_offset: 0,
-            a_row: v4,
-            batch: POINTS,
-            a_batch: m * v4,
-            a_frame: self.conv.step() * frame4,
-            b_batch: n * k4,
-            c_offset: part.column0,
-            c_row: m4,
-            c_batch: m * m4,
-            c_frame: n4,
-        };
-        MatrixMatmul { units, m, n, frames, params }.launch()
     }
 }
 
@@ -136,7 +115,7 @@ fn grid(fused: &Fused, conv: &Conv, options: &PlanOptions, limits: &DeviceLimits
         n4: output.channels4(),
         m4: output.pixel4(),
     };
-    TileGrid::new(channels, output, options.storage.transformed(), &options.choice(limits), limits)
+    TileGrid::new(channels, output, options, limits)
 }
 
 impl Lowering<'_> {
@@ -151,7 +130,7 @@ impl Lowering<'_> {
         let measured = measure && self.fused.norm_of(conv.output).is_some();
         let moments = measured.then(|| self.moments(grid.runs(), shape));
         self.shortcut(conv, chunk);
-        let transforms = grid.products.transforms(self.choice.transforms);
+        let transforms = self.choice.transforms;
         let winograd = Winograd { conv, grid, target, own, bias, filters, v, m, moments, transforms };
         let mut sources = Vec::new();
         for tiles in grid.bands(own) {
@@ -234,10 +213,7 @@ impl Lowering<'_> {
                     k0: tap * c_in,
                     w_offset: tap * 9 * c_in * c_out4,
                 };
-                let launch = match grid.products {
-                    Products::Tile(_) => winograd::weights(Storages::of(self.options.storage), params),
-                    Products::Matrix(_) => winograd::weights_columns(params),
-                };
+                let launch = winograd::weights(Storages::of(self.options.storage), params);
                 self.launch(launch, &[weight, Resource::Buffer(buffer)]);
             }
             parts.push(FilterPart { buffer, column0, columns4, blocks });
@@ -291,7 +267,6 @@ impl Lowering<'_> {
             frame4,
             v_channels4: winograd.grid.channels.v4,
             v_channel0: source.frame0 * frame4,
-            v_tiles: winograd.grid.room(tiles.tiles()),
         };
         let norm = source.norm.map_or(Resource::Unused, Resource::Buffer);
         let storages = Storages { stored: self.tensor(conv.input).storage, transformed: winograd.grid.transformed };
@@ -302,20 +277,14 @@ impl Lowering<'_> {
     /// Launches the products of all frames of the output.
     fn winograd_product(&mut self, winograd: &Winograd<'_>, tiles: &TileBand, part: &FilterPart) {
         let shape = self.fused.shape(winograd.conv.output);
-        let mut launch = match winograd.grid.products {
-            Products::Tile(tile) => winograd.product(tile, tiles, part, shape.frames),
-            Products::Matrix(units) => winograd.matrix_product(units, tiles, part, shape.frames),
-        };
+        let mut launch = winograd.product(tiles, part, shape.frames);
         // Counted as the direct convolution of the band: 9 filter taps for each pixel, 4x4 pixels
         // for each tile.
         let width = (tiles.tiles_x * TILE).min(shape.width - tiles.tile_x0 * TILE);
         let pixels = u64::from(tiles.rows.count()) * u64::from(width) * u64::from(shape.frames);
         launch.macs = pixels * u64::from(winograd.grid.channels.k4) * u64::from(part.columns4) * 16 * 9;
         let [v, u, m] = [winograd.v, part.buffer, winograd.m].map(Resource::Buffer);
-        match winograd.grid.products {
-            Products::Tile(_) => self.launch(launch, &[v, u, Resource::Unused, Resource::Unused, m]),
-            Products::Matrix(_) => self.launch(launch, &[v, u, m]),
-        }
+        self.launch(launch, &[v, u, Resource::Unused, Resource::Unused, m]);
     }
 
     fn winograd_out(&mut self, winograd: &Winograd<'_>, tiles: &TileBand) {
@@ -344,7 +313,6 @@ impl Lowering<'_> {
             bias4: shape.channels4(),
             moments_offset: tiles.moments_offset,
             scale: conv.scale / winograd::factor(grid.transformed),
-            m_tiles: grid.room(tiles.tiles()),
         };
         let bindings = [
             Resource::Buffer(winograd.m),

@@ -1,5 +1,5 @@
-//! Predicted launches on GPUs that were not measured: bytes, workgroups, waves, and the time by a
-//! model. `benches/results/launches.md` contains the result.
+//! Predicted launches on GPUs, of which only the H200 was measured: bytes, workgroups, waves, and
+//! the time by a model. `benches/results/launches.md` contains the result.
 
 mod devices;
 mod model;

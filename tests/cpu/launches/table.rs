@@ -11,9 +11,10 @@ pub(super) const SHOWN: (&str, u32) = ("sd15", 1024);
 
 const HEAD: &str = "# What plans give GPUs to do
 
-Written by `UPDATE_SNAPSHOTS=1 cargo test --release --test cpu launches`. No device and no driver was there: bytes, launches and workgroups are the plans' own; times are those of a
+Written by `UPDATE_SNAPSHOTS=1 cargo test --release --test cpu launches`. Bytes, launches and workgroups are the plans' own; times are those of a
 model (`tests/cpu/launches/model.rs`): multiply-adds by the published peak and by how many workgroups and invocations a core has to hide its loads, bytes by the last cache or by memory,
 loops whose turns wait for each other by their latency, launches by their number. An order of magnitude is sure, which kernel takes most is likely, a time is good to some 40 %.
+The H200's figures follow a [measurement](h200.md); the other devices were not there.
 ";
 
 pub(super) const WAYS_HEAD: &str = "# What people run, predicted
