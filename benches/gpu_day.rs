@@ -50,7 +50,7 @@ const FAMILIES: [&str; 3] = ["sd15", "taesd", "wan21"];
 const TURNS: usize = 5;
 
 #[derive(Parser)]
-#[command(about = "Measures everything about the best adapter of this machine, in under 25 minutes.")]
+#[command(about = "Measures everything about the best adapter of this machine, in under half an hour.")]
 struct Arguments {
     /// Folder for the JSON file and the summary.
     #[arg(long, default_value = ".")]

@@ -2,7 +2,7 @@
 
     python benches/torch_beside.py [--device cuda] [--side 1024] [--rounds 3] -- COMMAND OF wgvae...
 
-COMMAND runs the release binary, such as `target/release/wgvae`. Pictures are of diffusers' classes.
+COMMAND runs the release binary, such as `target/release/wgvae`. diffusers decodes the pictures.
 On the CPU a clip of SeedVR2 follows, by tests/fixtures/seedvr_reference.py in torch, the whole clip
 at once. On a GPU both sides decode in every precision that they have: torch in f32 with and without
 TF32 (which torch uses by default) and in f16 or bfloat16; wgvae in f32, f16, fast, and fast on
@@ -166,9 +166,9 @@ def torch_way(name, model, latents, dtype, tf32, device):
         picture = decode()
         took = time.perf_counter() - start
         if device == "cuda":
-            # Twice more, without the first allocations.
+            # As often as wgvae, without the first allocations.
             starts = []
-            for _ in range(2):
+            for _ in range(4):
                 start = time.perf_counter()
                 decode()
                 starts.append(time.perf_counter() - start)

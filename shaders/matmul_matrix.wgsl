@@ -2,7 +2,7 @@
 //
 // One workgroup: 64 rows by 64 columns of c, in steps of 32 along k, through workgroup memory. It
 // has at least four subgroups. Each of the first four computes a quarter, 32 by 32; all load and
-// store. If a driver makes smaller subgroups, the others have no quarter.
+// store. If a driver makes smaller subgroups than the largest, the others have no quarter.
 
 enable f16;
 enable wgpu_cooperative_matrix;
@@ -15,7 +15,6 @@ const WORKGROUP: u32 = 64u;       // invocations per workgroup: those of four su
 const SIDE: u32 = 8u;             // rows and columns of one matrix
 const MATRICES: u32 = 4u;         // matrices along each side of a quarter: 32 / SIDE
 const LOADS: u32 = 8u;            // vec4 of a, and of b, that an invocation loads for one step: 512 / WORKGROUP
-const SPLITS: bool = true;        // the driver may make smaller subgroups
 const HAS_BIAS: bool = true;      // add bias[n]
 const ACCUMULATE: bool = false;   // add the old value of c
 const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
@@ -96,7 +95,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     let b_row = local_index / TILE4;
     let b_block = params.b_offset + entry * params.b_batch + workgroup_id.y * params.b_block;
     let b_start = b_block + min(b_column, params.n4 - column0 - 1u);
-    let has_quarter = !SPLITS || subgroup_id < 4u;
+    let has_quarter = subgroup_id < 4u;
     let quarter_row = subgroup_id % 2u * QUARTER;
     let quarter_column = subgroup_id / 2u * QUARTER;
     // naga 30 accepts a stride only if it is a value computed before, not a constant.

@@ -53,9 +53,6 @@ pub struct MatrixUnits {
     pub side: u32,
     /// Invocations of a subgroup; the largest size, if the driver has several.
     pub lanes: u32,
-    /// True if the driver has only this size.
-    #[serde(default)]
-    pub one_size: bool,
 }
 
 /// Subgroups of a workgroup that computes on matrix units. If a driver makes smaller subgroups,
@@ -75,8 +72,6 @@ pub struct PlannedUnits {
     pub side: u32,
     /// See [`MatrixUnits`].
     pub lanes: u32,
-    /// See [`MatrixUnits`].
-    pub one_size: bool,
     none: std::convert::Infallible,
 }
 

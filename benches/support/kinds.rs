@@ -11,7 +11,8 @@ use crate::work::work;
 
 /// Measures each kind of launch of `whole`, the best of `turns`, in runs of its own: a device has
 /// too few timestamps for all of them at once. Returns `[{ kind, launches, seconds, predicted }]`,
-/// slowest first. Predictions are for GPUs that the model knows, and without matrix units.
+/// slowest first, without kinds that have too many launches for the timestamps, and nothing if the
+/// device has none. Predictions are for GPUs that the model knows, and without matrix units.
 pub(crate) fn timed(whole: &Bench, gpu: &Gpu, turns: usize) -> Vec<Value> {
     let names: Vec<&str> = whole.plan.steps.iter().map(|step| kind(&whole.plan, &step.action)).collect();
     let mut kinds = names.clone();
@@ -25,9 +26,9 @@ pub(crate) fn timed(whole: &Bench, gpu: &Gpu, turns: usize) -> Vec<Value> {
         let of: Vec<usize> = names.iter().map(|name| usize::from(name != &kind)).collect();
         let mut bench = whole.timed_as(gpu, vec![kind.to_owned(), "others".to_owned()], &of);
         let launches = of.iter().filter(|stage| **stage == 0).count();
-        let seconds = (0..turns)
-            .map(|_| bench.run().stage_seconds.map_or(f64::NAN, |stages| stages[0]))
-            .fold(f64::INFINITY, f64::min);
+        let seconds =
+            (0..turns).filter_map(|_| Some(bench.run().stage_seconds?[0])).min_by(|one, other| one.total_cmp(other));
+        let Some(seconds) = seconds else { continue };
         let predicted = predicted.as_ref().and_then(|all| all.kinds.get(kind)).map(|kind| kind.seconds);
         rows.push((seconds, json!({ "kind": kind, "launches": launches, "seconds": seconds, "predicted": predicted })));
     }

@@ -28,8 +28,7 @@ pub struct GpuOptions {
     /// comparisons.
     pub without_shader_f16: bool,
     /// True to open the device with its matrix units. [`Precision::Fast`](crate::Precision::Fast)
-    /// then multiplies on them wherever the channels of a convolution fill whole matrices. Its
-    /// other convolutions, and other precisions, do not use them. Opening an adapter without matrix
+    /// then multiplies on them; other precisions do not use them. Opening an adapter without matrix
     /// units returns an error. The feature is experimental in wgpu.
     #[cfg(not(target_arch = "wasm32"))]
     pub matrix_units: bool,

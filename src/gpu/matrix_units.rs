@@ -30,8 +30,8 @@ pub(super) fn offered(adapter: &wgpu::Adapter) -> Option<MatrixUnits> {
     let side = adapter.cooperative_matrix_properties().iter().filter_map(usable).max()?;
     // wgpu cannot request a subgroup size. A workgroup of several subgroups of the largest size
     // never has a partly filled one.
-    let wgpu::AdapterInfo { subgroup_min_size: least, subgroup_max_size: lanes, .. } = adapter.get_info();
-    (lanes <= MOST_LANES).then_some(MatrixUnits { side, lanes, one_size: least == lanes })
+    let lanes = adapter.get_info().subgroup_max_size;
+    (lanes <= MOST_LANES).then_some(MatrixUnits { side, lanes })
 }
 
 /// True if naga can write cooperative matrices in the language of `backend`: SPIR-V or MSL. In HLSL
@@ -57,7 +57,7 @@ pub(super) fn check(
     let has = if matrices.is_empty() { "none".to_owned() } else { matrices.join(", ") };
     let reason = if writes(backend) {
         format!(
-            "it has no matrix units that kernels can use: expected shader-f16, subgroups, and cooperative matrices of 8x8x8 or 16x16x16 F16->F32, found {has}"
+            "it has no matrix units that kernels can use: expected shader-f16, subgroups of at most {MOST_LANES}, and cooperative matrices of 8x8x8 or 16x16x16 F16->F32, found {has}"
         )
     } else {
         format!(
@@ -72,8 +72,8 @@ pub(super) fn check(
 pub(super) fn leave() -> wgpu::ExperimentalFeatures {
     // SAFETY: experimental features may have bugs that are undefined behaviour. Only the kernel
     // `matmul_matrix` uses them. In it, only whole subgroups load, multiply and store matrices, and
-    // no matrix reaches beyond a buffer: the interpreter of plans in `tests/` panics on any index
-    // outside. Callers have to opt in.
+    // only in workgroup memory: four subgroups at places that are constants for each of them.
+    // Callers have to opt in.
     unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn an_adapter_without_usable_units_is_refused_with_what_it_has() {
         let vulkan = wgpu::Backend::Vulkan;
-        assert!(check("card", vulkan, Some(MatrixUnits { side: 16, lanes: 32, one_size: true }), &[]).is_ok());
+        assert!(check("card", vulkan, Some(MatrixUnits { side: 16, lanes: 32 }), &[]).is_ok());
         for (matrices, words) in [(vec![], "none"), (vec!["8x8x8 F32->F32".to_owned()], "8x8x8 F32->F32")] {
             let message = check("card", vulkan, None, &matrices).expect_err("no units").to_string();
             assert!(message.contains("\"card\"") && message.ends_with(words), "{message}");

@@ -83,8 +83,8 @@ pub enum Products {
 
 impl Products {
     /// Chooses the kernel of all products in `storage`: `matmul_matrix` if the device was opened
-    /// with its matrix units and the storage is `fast`, else `tile`. It sums in another order than
-    /// tiles, and `fast` is declared to depend on the units.
+    /// with its matrix units and the storage is `fast`, else `tile`. `matmul_matrix` sums in
+    /// another order than tiles, and `fast` is declared to depend on the units.
     pub fn new(tile: MatmulTile, storage: Storage, limits: &DeviceLimits) -> Self {
         let units = limits.units().filter(|_| storage == Storage::FastF16);
         units.map_or(Self::Tile(tile), Self::Matrix)
@@ -232,8 +232,8 @@ impl KernelChoice {
     fn bands(kind: DeviceKind) -> &'static [u64] {
         match kind {
             DeviceKind::Cpu => &[4 << 20, 16 << 20],
-            // 48 MiB take a tenth off a decode on an H200, whose memory is fast enough to lose the
-            // cache for more workgroups a launch.
+            // 48 MiB take a tenth off a decode on an H200: such bands miss its cache, but each
+            // launch has more workgroups.
             DeviceKind::Gpu => &[4 << 20, 8 << 20, 24 << 20, 48 << 20],
         }
     }

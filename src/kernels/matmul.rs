@@ -162,7 +162,7 @@ impl Matmul {
 }
 
 /// Returns the values of `matmul_matrix` on `units` for products over `k4` vec4.
-fn matrix_values(PlannedUnits { side, lanes, one_size, .. }: PlannedUnits, k4: u32) -> [(&'static str, Value); 9] {
+fn matrix_values(PlannedUnits { side, lanes, .. }: PlannedUnits, k4: u32) -> [(&'static str, Value); 8] {
     let [left, right, sums] = if side == 8 {
         ["coop_mat8x8<f16, A>", "coop_mat8x8<f16, B>", "coop_mat8x8<f32, C>"]
     } else {
@@ -174,7 +174,6 @@ fn matrix_values(PlannedUnits { side, lanes, one_size, .. }: PlannedUnits, k4: u
         ("SIDE", Value::U32(side)),
         ("MATRICES", Value::U32(MATRIX_QUARTER / side)),
         ("LOADS", Value::U32(SHARED_TILE * MATRIX_QUARTER / 4 / invocations)),
-        ("SPLITS", Value::Bool(!one_size)),
         ("WHOLE", Value::Bool((k4 * 4).is_multiple_of(MATRIX_QUARTER))),
         ("Left", Value::Type(left)),
         ("Right", Value::Type(right)),

@@ -15,8 +15,8 @@ use crate::plan::device_class::DeviceClass;
 use crate::plan::{Action, BufferId, HostSource, Plan, Resource, Step};
 use crate::tensor::Bytes;
 
-/// Kernels of products, except for that of matrix units.
-const PRODUCTS: [&str; 3] = [matmul::REGISTER.file, matmul::QUAD.file, matmul::SHARED.file];
+/// Kernels of products.
+const PRODUCTS: [&str; 4] = [matmul::REGISTER.file, matmul::QUAD.file, matmul::SHARED.file, matmul::MATRIX.file];
 
 impl DeviceClass {
     /// Returns the seconds for `macs` multiply-adds, counted as direct convolutions, `steps` steps,

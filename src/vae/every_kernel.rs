@@ -27,11 +27,8 @@ const GPU_CASES: &[(Output, u64, u32)] = &[
 const TILES: [Vendor; 3] = [Vendor::Other, Vendor::Nvidia, Vendor::Arm];
 
 /// The known kinds of matrix units: those of lavapipe, NVIDIA and AMD.
-const UNITS: [MatrixUnits; 3] = [
-    MatrixUnits { side: 8, lanes: 8, one_size: true },
-    MatrixUnits { side: 16, lanes: 32, one_size: true },
-    MatrixUnits { side: 16, lanes: 64, one_size: false },
-];
+const UNITS: [MatrixUnits; 3] =
+    [MatrixUnits { side: 8, lanes: 8 }, MatrixUnits { side: 16, lanes: 32 }, MatrixUnits { side: 16, lanes: 64 }];
 
 /// Returns all variants of all plans in `storage`: for published families and odd networks, and for
 /// all kinds of devices, outputs, limits and sizes.

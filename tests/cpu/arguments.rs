@@ -157,8 +157,8 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
         |limits, _, number| limits.max_compute_invocations_per_workgroup = number,
         |limits, bytes, _| limits.max_compute_workgroup_storage_size = bytes,
         |limits, _, number| limits.min_uniform_buffer_offset_alignment = number,
-        |limits, _, number| limits.matrix_units = Some(MatrixUnits { side: 16, lanes: number, one_size: true }),
-        |limits, _, number| limits.matrix_units = Some(MatrixUnits { side: number, lanes: 64, one_size: false }),
+        |limits, _, number| limits.matrix_units = Some(MatrixUnits { side: 16, lanes: number }),
+        |limits, _, number| limits.matrix_units = Some(MatrixUnits { side: number, lanes: 64 }),
     ];
     let change = (select(changes), any_bytes(), any_number());
     (prop::collection::vec(change, 0..=2), any::<[bool; 6]>(), any_vendor()).prop_map(
@@ -170,7 +170,7 @@ fn any_limits() -> impl Strategy<Value = DeviceLimits> {
                 kind: if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu },
                 unified_memory: unified,
                 vendor,
-                matrix_units: (units && shader_f16).then_some(MatrixUnits { side: 8, lanes: 32, one_size: true }),
+                matrix_units: (units && shader_f16).then_some(MatrixUnits { side: 8, lanes: 32 }),
                 ..DeviceLimits::webgpu_default()
             };
             for (change, bytes, number) in changes {
@@ -363,7 +363,7 @@ fn devices_that_cannot_be_are_refused_by_name() {
             "{error}"
         );
     }
-    let units = |side, lanes| Some(MatrixUnits { side, lanes, one_size: true });
+    let units = |side, lanes| Some(MatrixUnits { side, lanes });
     for (matrix_units, shader_f16, words) in [
         (units(4, 32), true, ["side", "8 or 16", "found 4"]),
         (units(32, 32), true, ["side", "8 or 16", "found 32"]),

@@ -80,7 +80,7 @@ impl Case<'_> {
         let wanted = frames_of(self.wanted, 0..self.wanted.shape[2]);
         let storages =
             [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16].map(|storage| (storage, None));
-        let on_units = (Storage::FastF16, Some(MatrixUnits { side: 8, lanes: 8, one_size: true }));
+        let on_units = (Storage::FastF16, Some(MatrixUnits { side: 8, lanes: 8 }));
         for (storage, units) in storages.into_iter().chain([on_units]) {
             let options = PlanOptions::new(storage, Output::Raw);
             let whole = self.run(&options, DeviceKind::Cpu, units);

@@ -19,8 +19,8 @@ use crate::interpreter::interpret_and_measure;
 use crate::plan_checks::check;
 use crate::plan_properties::check_scratch;
 
-const EIGHT: MatrixUnits = MatrixUnits { side: 8, lanes: 8, one_size: true };
-const SIXTEEN: MatrixUnits = MatrixUnits { side: 16, lanes: 32, one_size: true };
+const EIGHT: MatrixUnits = MatrixUnits { side: 8, lanes: 8 };
+const SIXTEEN: MatrixUnits = MatrixUnits { side: 16, lanes: 32 };
 
 fn with(matrix_units: Option<MatrixUnits>, kind: DeviceKind) -> DeviceLimits {
     DeviceLimits { matrix_units, kind, shader_f16: true, ..DeviceLimits::webgpu_default() }
@@ -113,7 +113,7 @@ proptest! {
     fn predicted_scratch_is_what_units_use(
         multiples in prop::collection::vec(1_u32..=4, 1..=2), size in (1_u32..=9, 1_u32..=9), power in 10_u32..20, cpu in any::<bool>(),
     ) {
-        let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 16).collect();
+        let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 8).collect();
         let config = odd_network(&channels, 8, false);
         let limits = with(Some(EIGHT), if cpu { DeviceKind::Cpu } else { DeviceKind::Gpu });
         let graph = decoder(&config, Size { width: size.0, height: size.1 }, LatentSpace::Model);

@@ -38,7 +38,7 @@ fn limits() -> impl Strategy<Value = DeviceLimits> {
     let bytes = (15_u32..28, 4_u64..8).prop_map(|(power, eighths)| Bytes((1 << power) / 4 * eighths));
     (bytes.clone(), bytes, prop_oneof![Just(64_u32), Just(256)], any::<[bool; 4]>()).prop_map(
         |(binding, buffer, alignment, [shader_f16, timestamp_query, is_cpu, is_arm])| DeviceLimits {
-            matrix_units: (shader_f16 && timestamp_query).then_some(MatrixUnits { side: 8, lanes: 32, one_size: true }),
+            matrix_units: (shader_f16 && timestamp_query).then_some(MatrixUnits { side: 8, lanes: 32 }),
             max_storage_buffer_binding_size: binding,
             max_buffer_size: buffer,
             min_uniform_buffer_offset_alignment: alignment,

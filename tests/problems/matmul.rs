@@ -37,8 +37,8 @@ pub(super) fn problems() -> Vec<Problem> {
     tiles.sort_by_key(MatmulTile::to_string);
     tiles.dedup();
     let tiles: Vec<Products> = tiles.into_iter().map(Products::Tile).collect();
-    let units = [(8, 8, true), (16, 32, true), (16, 64, false)];
-    let units = units.map(|(side, lanes, one_size)| Products::Matrix(MatrixUnits { side, lanes, one_size }));
+    let units = [(8, 8), (16, 32), (16, 64)];
+    let units = units.map(|(side, lanes)| Products::Matrix(MatrixUnits { side, lanes }));
     for storage in STORAGES {
         let units = units.iter().filter(|_| storage == Storage::F16);
         for products in tiles.iter().chain(units) {

@@ -91,7 +91,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Measure everything about the GPU of this machine, in under 25 minutes, to
+    /// Measure everything about the GPU of this machine, in under half an hour, to
     /// benches/results/gpu-day-*.json and .md.
     GpuDay {
         /// Arguments for the program: `--only decodes,bands`, `--limit SECONDS` for each part,

@@ -249,11 +249,7 @@ impl Anything {
             quads: self.flags[6],
             vendor: VENDORS.get(usize::from(self.parking / 3)).copied().unwrap_or_default(),
             // Shares bits with other fields, so that the corpus keeps its meaning.
-            matrix_units: (self.flags[3] && self.flags[6]).then_some(MatrixUnits {
-                side: 8,
-                lanes: 32,
-                one_size: true,
-            }),
+            matrix_units: (self.flags[3] && self.flags[6]).then_some(MatrixUnits { side: 8, lanes: 32 }),
         }
     }
 

@@ -1,5 +1,5 @@
 //! GPUs with their makers' figures and some guesses about their speed. Only the H200 was measured
-//! (`benches/results/h200.md`).
+//! (`benches/results/h200.md`): its figures that are guesses below follow that.
 
 use wgvae::Storage;
 use wgvae::device::{DeviceLimits, Vendor};
@@ -25,7 +25,7 @@ pub(super) struct Device {
     /// Share of the peak that a product with hidden loads reaches: a guess from the instructions of
     /// the loop and from results of others.
     pub(super) reached: f64,
-    /// Published memory bandwidth, GB/s.
+    /// Published memory bandwidth, GB/s; of the H200, what a copy reaches.
     pub(super) memory: f64,
     /// Size of the last cache, MiB.
     pub(super) cache_mib: u64,

@@ -52,7 +52,7 @@ const TRANSFORM_MACS: u64 = 1400;
 pub(super) fn work(variant: &Variant, workgroups: [u32; 3], params: &[u8]) -> Work {
     let invocations: u64 = workgroups.iter().map(|count| u64::from(*count)).product::<u64>() * u64::from(WORKGROUP);
     let work = match variant.file {
-        "matmul_shared" => product(variant, &read(params), workgroups),
+        "matmul_shared" | "matmul_matrix" => product(variant, &read(params), workgroups),
         "winograd_in_pairs" => input(variant, &read(params)),
         "winograd_out_pairs" => output(variant, &read(params)),
         "winograd_weights" => filters(variant, &read(params)),
@@ -86,12 +86,13 @@ fn bytes(variant: &Variant, name: &str) -> u64 {
 fn product(variant: &Variant, p: &MatmulParams, [rows, columns, batch]: [u32; 3]) -> Work {
     let [m, n4, k4, batch] = [p.m, p.n4, p.k4, batch].map(u64::from);
     let (stored, kept) = (bytes(variant, "Stored"), bytes(variant, "Output"));
-    let name = match (variant.flag("ROW_FACTORS"), variant.flag("HAS_BIAS"), batch == u64::from(POINTS)) {
-        (true, ..) => "matmul_shared: probabilities times values",
-        (_, true, _) => "matmul_shared: 1x1",
-        (.., true) => "matmul_shared: 36 points",
-        (false, false, false) => "matmul_shared: queries times keys",
+    let names = match (variant.flag("ROW_FACTORS"), variant.flag("HAS_BIAS"), batch == u64::from(POINTS)) {
+        (true, ..) => ["matmul_shared: probabilities times values", "matmul_matrix: probabilities times values"],
+        (_, true, _) => ["matmul_shared: 1x1", "matmul_matrix: 1x1"],
+        (.., true) => ["matmul_shared: 36 points", "matmul_matrix: 36 points"],
+        (false, false, false) => ["matmul_shared: queries times keys", "matmul_matrix: queries times keys"],
     };
+    let name = names[usize::from(variant.file == "matmul_matrix")];
     let reads = u64::from(variant.flag("ROW_FACTORS") || variant.flag("ACCUMULATE"));
     Work {
         name,

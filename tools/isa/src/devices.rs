@@ -34,8 +34,8 @@ impl Maker {
     /// and Qualcomm's are not square, or missing.
     pub(crate) fn units(self) -> Option<MatrixUnits> {
         match self {
-            Self::Amd => Some(MatrixUnits { side: 16, lanes: 64, one_size: false }),
-            Self::Nvidia => Some(MatrixUnits { side: 16, lanes: 32, one_size: true }),
+            Self::Amd => Some(MatrixUnits { side: 16, lanes: 64 }),
+            Self::Nvidia => Some(MatrixUnits { side: 16, lanes: 32 }),
             Self::Intel | Self::Qualcomm | Self::Apple => None,
         }
     }

@@ -35,7 +35,7 @@ pub(super) struct ElementArgs {
     /// With --precision fast: multiply on the GPU's matrix units (experimental); fails if the GPU
     /// has none
     ///
-    /// Convolutions whose channels fill whole matrices use them.
+    /// All products of a decode or an encode use them.
     #[arg(long)]
     matrix_units: bool,
     /// Limits to use: the device's own, or WebGPU's defaults, which every WebGPU browser has
