@@ -10,7 +10,8 @@ matrix units. Times include the picture's way to the host. Memory is the peak on
 torch's allocator reserved, and what wgvae counted.
 
 The difference is the largest of all values from torch in f32 without TF32, as a part of the largest
-value. Weights are random, in published shapes. Compare times within one run only. Needs torch, diffusers, safetensors and numpy.
+value. Weights are random, in published shapes. Compare times within one run only. Needs torch,
+diffusers, safetensors and numpy.
 """
 
 import argparse

@@ -51,7 +51,7 @@ alias Places = array<u32, LOADS>;
 fn load_a(next: ptr<function, Next>, places: ptr<function, Places>, k: u32) {
     for (var i = 0u; i < LOADS; i++) { //#unroll
         next[i] = Stored();
-        // A condition for each load doubles the time on an H200.
+        // A condition for each load takes up to twice as long on an H200.
         if (WHOLE || k < params.k4) {
             next[i] = a[places[i] + k * params.a_column];
         }

@@ -2,6 +2,7 @@
 //! take exactly the predicted memory.
 
 use pollster::block_on;
+use wgvae::device::DeviceKind;
 use wgvae::images::PixelFormat;
 use wgvae::{
     Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Parking, Plans,
@@ -148,7 +149,14 @@ fn a_large_picture_of_a_toy() {
     let every: Vec<u64> = (0..=20).collect();
     let [recomputed, moved, fetched] = Sweep::new("toy_odd", [64, 48], Precision::F32).run(&every);
     // A fast GPU with a slow link parks seldom.
-    assert!(recomputed >= 5 && moved >= 2 && fetched >= 5, "{recomputed} compute again, {moved} park, {fetched} fetch");
+    let least_moved = match block_on(Gpu::request(&GpuOptions::default())).unwrap().limits().kind {
+        DeviceKind::Cpu => 5,
+        DeviceKind::Gpu => 2,
+    };
+    assert!(
+        recomputed >= 5 && moved >= least_moved && fetched >= 5,
+        "{recomputed} compute again, {moved} park, {fetched} fetch"
+    );
 }
 
 #[test]
