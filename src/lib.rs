@@ -25,9 +25,14 @@
 
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
+pub mod cpu;
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
 pub mod demo;
+pub mod device;
 mod direction;
 mod error;
+mod execution;
 #[doc(hidden)]
 pub mod gpu;
 #[cfg(feature = "hub")]
@@ -51,9 +56,11 @@ mod vae;
 #[cfg(target_arch = "wasm32")]
 mod web;
 
+pub use device::Device;
 pub use direction::{Direction, Directions};
 pub use error::{Error, Result};
-pub use gpu::{Control, Gpu, GpuOptions, Progress};
+pub use execution::{Control, Progress};
+pub use gpu::{Gpu, GpuOptions};
 pub use io::Checkpoint;
 pub use model::config::LatentSpace;
 pub use tensor::{Bytes, HostTensor, Size, Storage};
@@ -84,13 +91,6 @@ pub mod config {
     };
 }
 
-/// Adapters, the limits of a device as plain data, its memory, and its errors.
-pub mod device {
-    pub use crate::error::DeviceError;
-    pub use crate::gpu::{AdapterReport, Ledger, adapters};
-    pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
-}
-
 /// Files of weights, latents and images, and sources of their bytes.
 pub mod files {
     pub use crate::io::{
@@ -104,7 +104,7 @@ pub mod files {
 
 /// Reports: facts about plans, and the progress and times of runs.
 pub mod report {
-    pub use crate::gpu::{Listener, Preparing, RunReport, Submission};
+    pub use crate::execution::{Listener, Preparing, RunReport, Submission};
     pub use crate::plan::{Memory, Plan, PlanFacts, RunFacts, StageFacts};
     pub use crate::vae::Fallback;
 }

@@ -141,6 +141,8 @@ pub enum DeviceKind {
     Cpu,
     /// A GPU.
     Gpu,
+    /// The host's own cores, without a driver.
+    Host,
 }
 
 impl DeviceLimits {
@@ -164,6 +166,20 @@ impl DeviceLimits {
             unified_memory: false,
             vendor: Vendor::Other,
             matrix_units: None,
+        }
+    }
+
+    /// Returns the limits of the host's own cores. What bounds a plan there is memory alone.
+    pub fn host() -> Self {
+        const UNBOUNDED: Bytes = Bytes(1 << 48);
+        Self {
+            max_storage_buffer_binding_size: UNBOUNDED,
+            max_buffer_size: UNBOUNDED,
+            max_compute_workgroups_per_dimension: u32::MAX,
+            min_uniform_buffer_offset_alignment: 16,
+            kind: DeviceKind::Host,
+            unified_memory: true,
+            ..Self::webgpu_default()
         }
     }
 

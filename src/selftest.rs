@@ -8,7 +8,8 @@ use serde::Serialize;
 use web_time::Instant;
 
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, GpuOptions};
+use crate::execution::Control;
+use crate::gpu::{Gpu, GpuOptions};
 use crate::io::{ByteSource, Checkpoint, read_images, read_latents};
 use crate::kernels::choice::KernelChoice;
 use crate::limits::{DeviceKind, Vendor};

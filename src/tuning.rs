@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use web_time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::gpu::{Control, Gpu, GpuBuffer, Input, LoadedWeight, Prepared, Submission};
+use crate::execution::{Control, Submission};
+use crate::gpu::{Gpu, GpuBuffer, Input, LoadedWeight, Prepared};
 use crate::kernels::choice::KernelChoice;
 use crate::kernels::{source, weights};
 use crate::limits::DeviceKind;
@@ -83,7 +84,7 @@ impl Gpu {
     pub async fn tune(&self, options: &TuneOptions) -> Result<Tuning> {
         let rules = self.adapter().kernels;
         let layers = match self.limits().kind {
-            DeviceKind::Cpu => 1,
+            DeviceKind::Cpu | DeviceKind::Host => 1,
             DeviceKind::Gpu => self.layers_to_time().await?,
         };
         let mut contest = Contest { gpu: self, layers, time: options.time, trials: Vec::new(), bits: Vec::new() };
@@ -228,7 +229,7 @@ impl Runner {
 /// timestamps the transfers take little of the measured time.
 fn convolutions(kind: DeviceKind, layers: u32) -> Graph {
     let side = match kind {
-        DeviceKind::Cpu => 64,
+        DeviceKind::Cpu | DeviceKind::Host => 64,
         DeviceKind::Gpu => 128,
     };
     let mut graph = Graph::default();

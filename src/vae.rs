@@ -44,9 +44,11 @@ use self::request::Job;
 use self::run::Ready;
 use self::tiled::{DeliverRows, Mosaic};
 use self::weights::VaeWeights;
+use crate::device::{ClipStates, Device};
 use crate::direction::Direction;
 use crate::error::{Error, Result};
-use crate::gpu::{ClipStates, Control, Gpu, GpuBuffer, RunReport};
+use crate::execution::{Control, RunReport};
+use crate::gpu::GpuBuffer;
 use crate::io::Checkpoint;
 use crate::model::config::AutoencoderConfig;
 use crate::plan::{ChannelOrder, Output, Plan, PlaneExtents};
@@ -66,10 +68,10 @@ pub struct Decoded<P = Vec<u8>> {
     pub fallback: Option<Fallback>,
 }
 
-/// A VAE whose weights are loaded for a GPU.
+/// A VAE whose weights are loaded for a device.
 #[derive(Debug)]
 pub struct Vae {
-    gpu: Gpu,
+    device: Device,
     planner: Planner,
     weights: VaeWeights,
     ready: Option<Ready>,
@@ -78,16 +80,19 @@ pub struct Vae {
 
 impl Vae {
     /// Reads the weights that `options` ask for, one tensor at a time, and uploads or keeps them.
+    /// `device` is a reference to a [`Gpu`](crate::Gpu), a [`Cpu`](crate::device::Cpu) or a
+    /// [`Device`].
     ///
     /// # Errors
     /// [`Error::MissingTensors`]; [`Error::Tensor`] for a tensor of a wrong shape, type or content;
     /// [`Error::Input`] for a file that has only the other half of the model; [`Error::Io`];
     /// [`Error::Device`]; [`Error::HostMemory`].
-    pub async fn load(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
+    pub async fn load(device: impl Into<Device>, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
         let start = Instant::now();
-        let planner = Planner::new(gpu, checkpoint, options)?;
-        let weights = VaeWeights::load(gpu, checkpoint, &planner).await?;
-        Ok(Self { gpu: gpu.clone(), planner, weights, ready: None, load_seconds: start.elapsed().as_secs_f64() })
+        let device = device.into();
+        let planner = Planner::new(&device, checkpoint, options)?;
+        let weights = VaeWeights::load(&device, checkpoint, &planner).await?;
+        Ok(Self { device, planner, weights, ready: None, load_seconds: start.elapsed().as_secs_f64() })
     }
 
     /// Returns the model's configuration.

@@ -25,6 +25,8 @@ mod config;
 mod convert;
 #[path = "cpu/families.rs"]
 mod families;
+#[path = "support/family.rs"]
+mod family;
 #[path = "support/fixture.rs"]
 mod fixture;
 #[path = "support/formula.rs"]
@@ -41,6 +43,10 @@ mod graph;
 mod graphs;
 #[path = "support/hollow.rs"]
 mod hollow;
+#[path = "cpu/host_decodes.rs"]
+mod host_decodes;
+#[path = "cpu/host_kernels.rs"]
+mod host_kernels;
 #[path = "cpu/image_files.rs"]
 mod image_files;
 #[path = "cpu/interface.rs"]
@@ -85,6 +91,8 @@ mod plan_snapshots;
 mod png_header;
 #[path = "cpu/posterior.rs"]
 mod posterior;
+#[path = "problems/mod.rs"]
+mod problems;
 #[path = "cpu/quality.rs"]
 mod quality;
 #[path = "reference/mod.rs"]

@@ -12,6 +12,8 @@ mod clips;
 mod decode;
 #[path = "gpu/families.rs"]
 mod families;
+#[path = "support/family.rs"]
+mod family;
 #[path = "gpu/fast.rs"]
 mod fast;
 #[path = "gpu/faults.rs"]

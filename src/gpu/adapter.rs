@@ -1,8 +1,9 @@
 //! Finds adapters, describes them as plain data, and opens a device on one.
 
-use super::adapter_report::{AdapterReport, GpuOptions, QUAD};
+use super::options::{GpuOptions, QUAD};
 use super::{matrix_units, platform};
 use crate::error::{DeviceError, Error, Result};
+use crate::execution::AdapterReport;
 use crate::kernels::choice::KernelChoice;
 use crate::kernels::shipped;
 use crate::limits::{DeviceKind, DeviceLimits, Vendor};

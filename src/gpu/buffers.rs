@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::Gpu;
-use super::ledger::Ledger;
 use crate::error::{DeviceError, Error, Result};
+use crate::execution::Ledger;
 use crate::tensor::Bytes;
 
 /// The purpose of a buffer.

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use web_time::Instant;
 
-use super::control::{Control, Progress, RunReport, Submission};
 use super::input::Input;
 use super::pace::{Works, works};
 use super::prepared::Prepared;
@@ -20,14 +19,11 @@ use super::recorder::{Position, Recorder};
 use super::ring::Piece;
 use super::wait::Wait;
 use crate::error::{DeviceError, Error, Result};
+use crate::execution::{Control, Progress, RowSink, RunReport, Submission};
 use crate::plan::Plan;
 
 /// The most submissions in flight: one runs while the next is being recorded.
 const IN_FLIGHT: usize = 2;
-
-/// A function that receives rows of the result: the first row and the one after the last, and their
-/// content. The content is `[rows, w, 4]` bytes or `[c, rows, w]` f32, `c` being 3 for an image.
-pub type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
 
 /// A submission that the device may still be working on.
 struct Flight {

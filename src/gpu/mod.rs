@@ -2,21 +2,18 @@
 //! kernels run where and when.
 
 mod adapter;
-mod adapter_report;
 mod buffers;
 mod commands;
-mod control;
 mod executor;
 mod host;
 mod input;
 mod kernel_text;
-mod ledger;
 mod matrix_units;
+mod options;
 mod pace;
 mod pipelines;
 mod platform;
 mod prepared;
-mod preparing;
 mod readback;
 mod recorder;
 mod ring;
@@ -29,25 +26,21 @@ mod wait;
 use std::sync::Arc;
 
 pub use self::adapter::adapters;
-pub use self::adapter_report::{AdapterReport, GpuOptions};
 pub use self::buffers::GpuBuffer;
-pub use self::control::{Control, Progress, RunReport, Submission};
-pub use self::executor::RowSink;
 pub use self::input::Input;
-pub use self::ledger::Ledger;
+pub use self::options::GpuOptions;
 #[cfg(target_arch = "wasm32")]
 pub(crate) use self::platform::new_array;
 pub use self::platform::{ForeignBuffer, HostBytes};
 pub use self::prepared::{LoadedWeight, Prepared};
-pub use self::preparing::{Listener, Preparing};
 pub use self::states::ClipStates;
 
 use self::pipelines::Pipelines;
 use self::platform::Scopes;
-use self::preparing::Audience;
 use self::scopes::Caught;
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
+use crate::execution::{AdapterReport, Audience, Ledger, Listener, Preparing};
 use crate::kernels::Variant;
 use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
@@ -197,7 +190,7 @@ impl Gpu {
 
     /// Sets the listener that hears the progress of loading weights and compiling kernels, from now
     /// on. It is called on the thread that does the work. `None` removes it. The progress of a run
-    /// goes to [`Control`] instead.
+    /// goes to [`crate::Control`] instead.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
         self.inner.audience.set(listener);
     }

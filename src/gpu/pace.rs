@@ -30,7 +30,7 @@ impl SubmissionPace {
     /// Returns the pace of a modest device of this kind.
     pub(super) fn guess(kind: DeviceKind) -> Self {
         let seconds = match kind {
-            DeviceKind::Cpu => 1e-10,
+            DeviceKind::Cpu | DeviceKind::Host => 1e-10,
             DeviceKind::Gpu => 5e-12,
         };
         Self { seconds, factors: BTreeMap::new() }

@@ -16,6 +16,6 @@ pub(super) use self::browser::Unwanted;
 pub(crate) use self::browser::new_array;
 pub use side::{ForeignBuffer, HostBytes};
 pub(super) use side::{
-    GPU_SUBMISSION, Poller, Scopes, as_named, compile_all, drop_device, enumerate, no_adapter_advice,
-    on_uncaptured_error, request_device,
+    Poller, Scopes, as_named, compile_all, drop_device, enumerate, no_adapter_advice, on_uncaptured_error,
+    request_device,
 };

@@ -168,6 +168,10 @@ pub struct KernelChoice {
     pub winograd_scratch_bytes: u64,
 }
 
+/// The tile of the host's own kernels. Only its columns count: they are those of a block of
+/// transformed filters. How many rows are summed at once follows from the processor's registers.
+const HOST_TILE: MatmulTile = MatmulTile::Register { rows: 4, columns4: 4 };
+
 /// Fewest input and output channels for Winograd. With fewer, the transforms cost more than they
 /// save.
 const WINOGRAD_MIN_CHANNELS: u32 = 16;
@@ -188,6 +192,13 @@ impl KernelChoice {
                     winograd_scratch_bytes: 16 << 20,
                 }
             }
+            DeviceKind::Host => Self {
+                winograd_tile: HOST_TILE,
+                transforms: Transforms::Pairs,
+                matmul_tile: HOST_TILE,
+                direct_tile: DirectTile { pixels: 8, columns4: 1 },
+                winograd_scratch_bytes: 8 << 20,
+            },
             DeviceKind::Gpu => {
                 let tile = gpu_tile(limits.vendor);
                 Self {
@@ -220,6 +231,7 @@ impl KernelChoice {
             (DeviceKind::Cpu, false) => {
                 &[MatmulTile::Register { rows: 8, columns4: 4 }, MatmulTile::Register { rows: 4, columns4: 4 }]
             }
+            (DeviceKind::Host, _) => &[HOST_TILE],
             (DeviceKind::Gpu, _) => &[
                 MatmulTile::Shared { rows4: 2, columns4: 2 },
                 MatmulTile::Shared { rows4: 1, columns4: 2 },
@@ -232,6 +244,7 @@ impl KernelChoice {
     fn bands(kind: DeviceKind) -> &'static [u64] {
         match kind {
             DeviceKind::Cpu => &[4 << 20, 16 << 20],
+            DeviceKind::Host => &[4 << 20, 8 << 20, 16 << 20],
             // 48 MiB take a tenth off a decode on an H200: such bands miss its cache, but each
             // launch has more workgroups.
             DeviceKind::Gpu => &[4 << 20, 8 << 20, 24 << 20, 48 << 20],

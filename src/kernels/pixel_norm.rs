@@ -22,7 +22,7 @@ pub const INTERFACE: Interface =
 /// Returns the invocations that take a pixel on a device of this kind. All give the same bits.
 pub fn lanes(kind: DeviceKind) -> u32 {
     match kind {
-        DeviceKind::Cpu => 1,
+        DeviceKind::Cpu | DeviceKind::Host => 1,
         DeviceKind::Gpu => 4,
     }
 }

@@ -187,7 +187,7 @@ impl Plan {
     /// as long. Only the order of magnitude is right.
     pub fn transfer_work(&self, bytes: u64) -> u64 {
         let per_byte = match self.kind {
-            DeviceKind::Cpu => 2,
+            DeviceKind::Cpu | DeviceKind::Host => 2,
             DeviceKind::Gpu => 16,
         };
         bytes * per_byte

@@ -19,13 +19,16 @@ pub struct DeviceClass {
     /// Seconds from one launch to the next.
     pub(super) launch: f64,
     /// Units that share workgroup memory, of a GPU: SMs, compute units, Xe cores, SPs, Apple's
-    /// cores. 0 for CPU drivers, which any launch keeps busy.
+    /// cores. 0 for CPUs, which any launch keeps busy.
     pub(super) cores: u32,
 }
 
 /// Two cores of a server processor under lavapipe. Multiply-adds are counted as direct
 /// convolutions; reading and writing is part of them.
 const CPU: DeviceClass = DeviceClass { macs: 5.5e10, memory: f64::INFINITY, link: 4e9, launch: 2e-5, cores: 0 };
+
+/// The same two cores without a driver.
+const HOST: DeviceClass = DeviceClass { macs: 1.6e11, launch: 1e-5, ..CPU };
 
 impl DeviceClass {
     /// Returns the class of a device with `limits`.
@@ -39,6 +42,7 @@ impl DeviceClass {
         };
         match (limits.kind, limits.vendor, limits.unified_memory) {
             (DeviceKind::Cpu, ..) => CPU,
+            (DeviceKind::Host, ..) => HOST,
             // RTX 4080 to 4090.
             (_, Vendor::Nvidia, false) => gpu(96, 25.0, 1500.0, 12.0, 2.5),
             // RX 7900 and 9070.

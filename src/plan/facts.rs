@@ -93,7 +93,7 @@ impl Plan {
     pub fn facts(&self) -> PlanFacts {
         let submission_macs = match self.kind {
             DeviceKind::Gpu => GPU_SUBMISSION_MACS,
-            DeviceKind::Cpu => CPU_SUBMISSION_MACS,
+            DeviceKind::Cpu | DeviceKind::Host => CPU_SUBMISSION_MACS,
         };
         PlanFacts {
             input: self.input(),

@@ -12,6 +12,7 @@
 use std::ops::Range;
 
 use crate::kernels::{Access, interface};
+use crate::limits::DeviceKind;
 use crate::ordered::Ordered as _;
 use crate::plan::{Action, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
@@ -203,12 +204,14 @@ impl Staging {
 /// Predicts the memory of a plan whose slots are assigned.
 fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
     let own: Bytes = plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum();
+    // The host reads parameters and hands out results where they are.
+    let on_device = |bytes: Bytes| if plan.kind == DeviceKind::Host { Bytes(0) } else { bytes };
     Memory {
         weights: own + other_weights,
         slots: plan.slots.iter().copied().sum(),
-        states: plan.states.iter().map(on_device).sum(),
-        params: Bytes(plan.params.len() as u64 + UNUSED_BYTES),
-        staging: Staging::of(plan).bytes(),
+        states: plan.states.iter().map(|state| state_bytes(state, plan.kind)).sum(),
+        params: on_device(Bytes(plan.params.len() as u64 + UNUSED_BYTES)),
+        staging: on_device(Staging::of(plan).bytes()),
         timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
         picture: if plan.output.stays() {
             Bytes(plan.row_bytes().0 * u64::from(plan.result.size.height))
@@ -219,10 +222,10 @@ fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
 }
 
 /// Returns the bytes of a state that are on the device.
-fn on_device(state: &StateUse) -> Bytes {
+fn state_bytes(state: &StateUse, kind: DeviceKind) -> Bytes {
     match state.home {
-        Home::Device => state.bytes() + state.table,
-        Home::Host => state.table,
+        Home::Host if kind != DeviceKind::Host => state.table,
+        Home::Host | Home::Device => state.bytes() + state.table,
     }
 }
 

@@ -4,7 +4,7 @@ use super::latents::{check_image, check_size};
 use super::request::{Frames, Request};
 use crate::direction::Direction;
 use crate::error::{Error, Result};
-use crate::limits::DeviceLimits;
+use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::plan::Output;
 use crate::tensor::Storage;
@@ -116,6 +116,9 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
 /// # Errors
 /// [`Error::Input`] if it does not.
 pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
+    if limits.kind == DeviceKind::Host && storage != Storage::F32 {
+        return Err(Error::input("precision", "auto or f32, on the CPU", format!("{storage:?}")));
+    }
     if !storage.needs_shader_f16() || limits.shader_f16 {
         return Ok(());
     }

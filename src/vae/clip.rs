@@ -16,8 +16,10 @@ use super::request::Request;
 use super::run::{Inputs, Ran};
 use super::tiled::{Blending, Mosaic, in_image, latents_of, shown, together};
 use super::{At, Encoded, Fallback, Images, Latents, PixelFormat, Pixels, Vae};
+use crate::device::ClipStates;
 use crate::error::{Error, Result};
-use crate::gpu::{ClipStates, Control, Input, RunReport};
+use crate::execution::{Control, RunReport};
+use crate::gpu::Input;
 use crate::model::config::LatentSpace;
 use crate::plan::Plan;
 use crate::tensor::Size;
@@ -141,7 +143,7 @@ impl Vae {
         let mut tiles = Vec::new();
         for size in sizes {
             let plans = Arc::clone(plans.of_size(size));
-            let states = ClipStates::new(&self.gpu, &plans.part(0).states).await?;
+            let states = ClipStates::new(&self.device, &plans.part(0).states).await?;
             tiles.push(TileState { plans, states: Some(states), parts: 0 });
         }
         Ok(ClipState { plans, request, format, tiles, mosaic })
@@ -270,7 +272,7 @@ impl Vae {
             // Later parts keep more states than the first part, whose plan does not count them. So
             // that plan is freed before they are allocated.
             self.ready = None;
-            states.add(&self.gpu, wanted).await?;
+            states.add(&self.device, wanted).await?;
         }
         let ran = self.run_whole(&tile.plans.job(tile.parts), inputs, &mut states, control).await?;
         tile.states = Some(states);

@@ -4,8 +4,9 @@ use super::options::EncodeOptions;
 use super::request::Job;
 use super::run::Ran;
 use super::{At, Fallback, Images, Vae};
+use crate::device::ClipStates;
 use crate::error::Result;
-use crate::gpu::{ClipStates, Control, RunReport};
+use crate::execution::{Control, RunReport};
 use crate::plan::{Plan, PlaneExtents};
 use crate::tensor::HostTensor;
 

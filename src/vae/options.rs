@@ -98,7 +98,7 @@ pub enum Parking {
     /// memory.
     #[default]
     Auto,
-    /// Activations may wait in host memory.
+    /// Activations may wait in host memory. On the CPU there is no other memory, and none waits.
     On,
     /// Activations never wait in host memory. Those that do not fit are computed again.
     Off,
@@ -109,7 +109,7 @@ impl Parking {
     pub fn allowed(self, limits: &DeviceLimits) -> bool {
         match self {
             Self::Auto => !limits.unified_memory,
-            Self::On => true,
+            Self::On => limits.kind != DeviceKind::Host,
             Self::Off => false,
         }
     }

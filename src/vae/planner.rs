@@ -7,12 +7,12 @@ use super::manifest::WeightManifest;
 use super::options::{LoadOptions, Precision};
 use super::plans::Plans;
 use super::request::{Job, Request};
+use crate::device::Device;
 use crate::direction::Direction;
 use crate::error::Result;
-use crate::gpu::Gpu;
 use crate::io::{Checkpoint, LatentScale};
 use crate::kernels::choice::KernelChoice;
-use crate::limits::DeviceLimits;
+use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::model::networks::{part_of_decoder, part_of_encoder};
 use crate::plan::{Plan, PlanOptions, Weights};
@@ -53,10 +53,11 @@ impl Planner {
     ///
     /// # Errors
     /// [`crate::Error::Input`] for [`super::Precision::Fast`] on a device without `shader-f16`.
-    pub fn new(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
-        let planner = Self::without_device(checkpoint.config().clone(), gpu.limits().clone(), options)?;
+    pub fn new(device: impl Into<Device>, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Self> {
+        let device = device.into();
+        let planner = Self::without_device(checkpoint.config().clone(), device.limits().clone(), options)?;
         let scale = (checkpoint.name().to_owned(), checkpoint.scale().clone());
-        Ok(Self { scale, kernels: *gpu.kernels(), ..planner })
+        Ok(Self { scale, kernels: *device.kernels(), ..planner })
     }
 
     /// Makes a planner for a model of `config` on a device with `limits`. Neither has to exist.
@@ -73,9 +74,11 @@ impl Planner {
         config: AutoencoderConfig,
         limits: DeviceLimits,
         storage: Storage,
-        options: LoadOptions,
+        mut options: LoadOptions,
     ) -> Result<Self> {
         limits.validate()?;
+        // The host has one memory, and no plan frees any by fetching weights later.
+        options.weights_on_host &= limits.kind != DeviceKind::Host;
         check_storage(storage, &limits)?;
         Ok(Self {
             scale: (String::new(), LatentScale::Known { from: "the caller".to_owned() }),

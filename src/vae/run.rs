@@ -8,8 +8,10 @@ use serde::Serialize;
 use super::Vae;
 use super::pixels::{Frame, check_finite, place};
 use super::request::Job;
+use crate::device::{ClipStates, Prepared};
 use crate::error::{DeviceError, Error, Result};
-use crate::gpu::{ClipStates, Control, Input, Prepared, RunReport};
+use crate::execution::{Control, RunReport};
+use crate::gpu::Input;
 use crate::model::blocks::Part;
 use crate::plan::{Plan, PlaneExtents};
 use crate::tensor::Bytes;
@@ -116,11 +118,11 @@ impl Vae {
         let run = match ready.run(&input, states, control, deliver).await {
             Err(error) if is_out_of_memory(&error) && job.part != Part::Next && ready.fallback.is_none() => {
                 let first_peak = ready.prepared.plan().memory.peak();
-                let held = self.gpu.ledger().current();
+                let held = self.device.ledger().current();
                 self.ready = None;
                 let smaller = self.fall_back(job, first_peak, held, error).await?;
                 let ready = self.ready.insert(smaller);
-                *states = ClipStates::new(&self.gpu, &ready.prepared.plan().states).await?;
+                *states = ClipStates::new(&self.device, &ready.prepared.plan().states).await?;
                 ready.run(&input, states, control, deliver).await
             }
             run => run,
@@ -161,7 +163,7 @@ impl Vae {
         match self.try_plan(plan).await {
             Ok(prepared) => Ok(Ready { job: job.clone(), prepared, fallback: None, complete: false }),
             Err(error) if is_out_of_memory(&error) => {
-                let held = self.gpu.ledger().held_at_failure();
+                let held = self.device.ledger().held_at_failure();
                 self.fall_back(job, first_peak, held, error).await
             }
             Err(error) => Err(error),
@@ -172,7 +174,7 @@ impl Vae {
     /// when the device held `held` bytes.
     async fn fall_back(&mut self, job: &Job, first_peak: Bytes, held: Bytes, error: Error) -> Result<Ready> {
         self.weights.free();
-        self.gpu.idle().await?;
+        self.device.idle().await?;
         let plan = match self.smaller_plan(job, first_peak, held) {
             Ok(plan) => plan,
             Err(why) => return Err(explain(error, first_peak, &why)),
@@ -191,9 +193,9 @@ impl Vae {
 
     async fn try_plan(&mut self, plan: Plan) -> Result<Prepared> {
         let plan = Arc::new(plan);
-        let gpu = self.gpu.clone();
-        let allocated = match self.weights.place(&gpu, &plan).await {
-            Ok(()) => Prepared::new(&gpu, Arc::clone(&plan), self.weights.of(&plan)).await,
+        let device = self.device.clone();
+        let allocated = match self.weights.place(&device, &plan).await {
+            Ok(()) => Prepared::new(&device, Arc::clone(&plan), self.weights.of(&plan)).await,
             Err(error) => Err(error),
         };
         if allocated.is_err() {

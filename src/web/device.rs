@@ -9,7 +9,8 @@ use wasm_bindgen::prelude::*;
 
 use super::{Result, from_js, to_js};
 use crate::error::Error;
-use crate::gpu::{Gpu, GpuOptions, Listener, Preparing};
+use crate::execution::{Listener, Preparing};
+use crate::gpu::{Gpu, GpuOptions};
 use crate::tensor::{Bytes, Storage};
 use crate::tuning::TuneOptions;
 

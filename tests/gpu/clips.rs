@@ -15,7 +15,8 @@ use wgvae::{
 };
 
 use crate::clip::{frames_of, latents_of, parts, size_of_frame};
-use crate::families::{PRECISIONS, checkpoint, relative_error};
+use crate::families::PRECISIONS;
+use crate::family::{checkpoint, relative_error};
 use crate::formula;
 use crate::golden::Golden;
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
-use half::f16;
 use pollster::block_on;
 use wgvae::gpu::{GpuBuffer, Input, LoadedWeight, Prepared};
 use wgvae::images::Output;
@@ -14,7 +13,7 @@ use wgvae::kernels::choice::KernelChoice;
 use wgvae::kernels::matmul::MATRIX_SUBGROUPS;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::weights::WeightLayout;
-use wgvae::kernels::{Access, Variant, interface};
+use wgvae::kernels::{Variant, interface};
 use wgvae::model::graph::WeightSlice;
 use wgvae::plan::device_class::DeviceClass;
 use wgvae::plan::{
@@ -25,8 +24,8 @@ use wgvae::report::{Memory, Plan};
 use wgvae::{Bytes, Control, Gpu, GpuOptions, Size, Storage};
 
 use crate::matrix_units::with_units;
-use crate::problems::{Data, Elements, Problem, Tolerance, all};
-use crate::reference::{Call, run};
+use crate::problems::compare::{compare, twin};
+use crate::problems::{Data, Problem, all};
 
 #[test]
 fn kernels_match_their_twins() {
@@ -84,22 +83,6 @@ fn check(problems: &[Problem], next: &AtomicUsize) -> (Vec<String>, usize) {
 fn has_units_of(gpu: &Gpu, variant: &Variant) -> bool {
     let wanted = (variant.number("SIDE"), variant.number("WORKGROUP"));
     gpu.limits().matrix_units.is_some_and(|units| (units.side, units.lanes * MATRIX_SUBGROUPS) == wanted)
-}
-
-/// Returns the content that the CPU twin leaves in each binding that the kernel writes.
-fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
-    let mut bytes: Vec<Vec<u8>> =
-        problem.bindings.iter().map(|data| data.as_ref().map_or(Vec::new(), |data| data.bytes.clone())).collect();
-    run(&mut Call {
-        variant: &problem.launch.variant,
-        params: &problem.launch.params,
-        workgroups: problem.launch.workgroups,
-        bindings: bytes.iter_mut().map(Vec::as_mut_slice).collect(),
-    });
-    let uses = interface(problem.launch.variant.file).bindings;
-    let written =
-        bytes.into_iter().enumerate().filter(|(index, bytes)| uses[*index].1 == Access::ReadWrite && !bytes.is_empty());
-    written.collect()
 }
 
 /// Launches the kernel once, as a plan of one step, and reads binding `read`. All other bindings
@@ -182,47 +165,4 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         kind: gpu.limits().kind,
         class: DeviceClass::of(gpu.limits()),
     }
-}
-
-fn compare(elements: Elements, found: &[u8], wanted: &[u8], tolerance: Tolerance) -> Result<(), String> {
-    assert_eq!(found.len(), wanted.len());
-    match elements {
-        Elements::Levels => {
-            let far = found.iter().zip(wanted).position(|(found, wanted)| found.abs_diff(*wanted) > 1);
-            far.map_or(Ok(()), |at| Err(format!("byte {at} is {}, expected {}", found[at], wanted[at])))
-        }
-        Elements::Exact(storage) => {
-            let (found, wanted) = (floats(found, storage), floats(wanted, storage));
-            let same = |(found, wanted): (&f64, &f64)| found == wanted || (found.is_nan() && wanted.is_nan());
-            let wrong = found.iter().zip(&wanted).position(|pair| !same(pair));
-            wrong.map_or(Ok(()), |at| Err(format!("element {at} is {}, expected {}", found[at], wanted[at])))
-        }
-        Elements::Numbers(storage) => compare_numbers(&floats(found, storage), &floats(wanted, storage), tolerance),
-    }
-}
-
-fn floats(bytes: &[u8], storage: Storage) -> Vec<f64> {
-    match storage {
-        Storage::F32 => bytemuck::pod_collect_to_vec::<u8, f32>(bytes).into_iter().map(f64::from).collect(),
-        Storage::F16 | Storage::PackedF16 | Storage::FastF16 => {
-            bytemuck::pod_collect_to_vec::<u8, f16>(bytes).into_iter().map(f64::from).collect()
-        }
-    }
-}
-
-fn compare_numbers(found: &[f64], wanted: &[f64], tolerance: Tolerance) -> Result<(), String> {
-    // Memory that is never written is NaN on both sides.
-    if let Some(at) = (0..found.len()).find(|&at| found[at].is_nan() != wanted[at].is_nan()) {
-        return Err(format!("element {at} is {}, expected {}", found[at], wanted[at]));
-    }
-    let pairs = || found.iter().zip(wanted).filter(|(_, wanted)| !wanted.is_nan());
-    let power: f64 = pairs().map(|(_, wanted)| wanted * wanted).sum();
-    let error: f64 = pairs().map(|(found, wanted)| (found - wanted).powi(2)).sum();
-    let largest = pairs().fold(0.0_f64, |most, (_, wanted)| most.max(wanted.abs()));
-    let worst = pairs().fold(0.0_f64, |most, (found, wanted)| most.max((found - wanted).abs()));
-    let (nmse, max_abs) = (error / power.max(f64::MIN_POSITIVE), worst / largest.max(f64::MIN_POSITIVE));
-    if nmse <= tolerance.nmse && max_abs <= tolerance.max_abs {
-        return Ok(());
-    }
-    Err(format!("NMSE {nmse:.1e} of {:.1e}, max-abs {max_abs:.1e} of {:.1e}", tolerance.nmse, tolerance.max_abs))
 }

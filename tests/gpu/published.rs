@@ -8,7 +8,7 @@ use wgvae::{
     Precision, Size, Vae,
 };
 
-use crate::families::relative_error;
+use crate::family::relative_error;
 use crate::formula;
 use crate::hollow::{Hollow, key_list};
 

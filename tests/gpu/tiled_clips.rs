@@ -13,7 +13,7 @@ use wgvae::{
 };
 
 use crate::clip::{frames_of, latents_of};
-use crate::families::{checkpoint, relative_error};
+use crate::family::{checkpoint, relative_error};
 use crate::golden::Golden;
 
 /// Returns the tiling that a fixture was made with.

@@ -3,7 +3,7 @@
 
 use wgvae::Storage;
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits};
-use wgvae::kernels::choice::{KernelChoice, MatmulTile, Products};
+use wgvae::kernels::choice::{KernelChoice, MatmulTile, Products, Transforms};
 use wgvae::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
@@ -50,16 +50,18 @@ pub(super) fn problems() -> Vec<Problem> {
                     Epilogue::BiasTransposed,
                     Epilogue::RowFactors,
                 ] {
-                    problems.push(problem(storage, *products, shape, epilogue, false));
+                    problems.push(problem(storage, *products, shape, epilogue, None));
                 }
-                problems.push(problem(storage, *products, shape, Epilogue::None, true));
+                for transforms in [Transforms::Runs, Transforms::Pairs] {
+                    problems.push(problem(storage, *products, shape, Epilogue::None, Some(transforms)));
+                }
             }
         }
     }
     problems
 }
 
-/// Makes a problem. With `blocked`, as in a Winograd convolution, a's rows lie together and b lies
+/// Makes a problem. With `transforms`, as in a Winograd convolution: a lies as they write it, and b
 /// in blocks of the tile's columns. Frames lie within each row of a and of c; those of a transpose
 /// follow one another.
 fn problem(
@@ -67,11 +69,12 @@ fn problem(
     products: Products,
     [m, n4, k4, batch, frames]: [u32; 5],
     epilogue: Epilogue,
-    blocked: bool,
+    transforms: Option<Transforms>,
 ) -> Problem {
     let transposed = epilogue == Epilogue::BiasTransposed;
     let factors = epilogue == Epilogue::RowFactors;
-    let (b_row, b_block, b_size) = if blocked {
+    let in_columns = transforms == Some(Transforms::Runs);
+    let (b_row, b_block, b_size) = if transforms.is_some() {
         (
             products.block_columns4(),
             k4 * 4 * products.block_columns4(),
@@ -94,11 +97,11 @@ fn problem(
         n4,
         k4,
         a_offset: 3,
-        a_row: if blocked { 1 } else { frames * k4 },
-        a_column: if blocked { m } else { 1 },
+        a_row: if in_columns { 1 } else { frames * k4 },
+        a_column: if in_columns { m } else { 1 },
         batch,
         a_batch: m * frames * k4,
-        a_frame: if blocked { m * k4 } else { k4 },
+        a_frame: if in_columns { m * k4 } else { k4 },
         b_offset: 2,
         b_row,
         b_block,
@@ -118,7 +121,7 @@ fn problem(
             "matmul m{m} n{} k{} batch{batch} frames{frames} {epilogue:?}{} tile {products} {storage:?}",
             n4 * 4,
             k4 * 4,
-            if blocked { " blocked" } else { "" },
+            transforms.map_or(String::new(), |transforms| format!(" blocked {transforms:?}")),
         ),
         launch: Matmul { input: storage, output, epilogue, products, frames, params }.launch(),
         bindings: vec![

@@ -4,6 +4,7 @@
 //! selects some; each problem's name is one line.
 
 mod attention;
+pub(crate) mod compare;
 mod conv2d_direct;
 mod edges;
 mod frames;

@@ -29,9 +29,10 @@ pub(in crate::gpu) use self::scopes::{Scopes, on_uncaptured_error};
 pub(in crate::gpu) use self::unwanted::Unwanted;
 
 use crate::error::{DeviceError, Error, Result};
+use crate::execution::AdapterReport;
 use crate::gpu::Gpu;
-use crate::gpu::adapter_report::{AdapterReport, GpuOptions, NO_ADAPTER_ADVICE, QUAD};
 use crate::gpu::buffers::GpuBuffer;
+use crate::gpu::options::{GpuOptions, NO_ADAPTER_ADVICE, QUAD};
 use crate::limits::{DeviceLimits, Vendor};
 
 type Thrown<T> = std::result::Result<T, JsValue>;
@@ -230,9 +231,6 @@ impl GpuOptions {
         false
     }
 }
-
-/// Milliseconds that one submission to a GPU should take: the page's own frames wait behind it.
-pub(in crate::gpu) const GPU_SUBMISSION: u64 = 16;
 
 /// Destroys a device whose last handle is dropped: in a browser, dropping does nothing.
 pub(in crate::gpu) fn drop_device(device: &wgpu::Device) {

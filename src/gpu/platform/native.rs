@@ -14,10 +14,8 @@ pub use self::foreign::ForeignBuffer;
 pub use self::host_bytes::HostBytes;
 pub(in crate::gpu) use self::polling::Poller;
 pub(in crate::gpu) use self::scopes::Scopes;
-use crate::gpu::adapter_report::{AdapterReport, GpuOptions, NO_ADAPTER_ADVICE};
-
-/// Milliseconds that one submission to a GPU should take.
-pub(in crate::gpu) const GPU_SUBMISSION: u64 = 60;
+use crate::execution::AdapterReport;
+use crate::gpu::options::{GpuOptions, NO_ADAPTER_ADVICE};
 
 /// Returns all adapters, the best first.
 pub(in crate::gpu) async fn enumerate(GpuOptions { low_power, .. }: &GpuOptions) -> Vec<wgpu::Adapter> {

@@ -45,7 +45,7 @@ type BlockInputs<'a> = (&'a DeviceLimits, &'a KernelChoice, &'a PlanOptions);
 /// then they may take no more than a few chunks. CPU drivers have few cores and take the fewest
 /// queries.
 fn most_queries((limits, choice, options): BlockInputs<'_>, keys: u32) -> u32 {
-    if limits.kind == DeviceKind::Cpu {
+    if limits.kind != DeviceKind::Gpu {
         return *QUERIES.start();
     }
     let most = options.chunk_limit.0.saturating_mul(4).min(limits.largest_bound_buffer().0);

@@ -19,7 +19,7 @@ use super::sizing::Sizing;
 /// GPU. Larger launches are cut, so that no submission runs long.
 fn macs_per_launch(kind: DeviceKind) -> u64 {
     match kind {
-        DeviceKind::Cpu => 1 << 30,
+        DeviceKind::Cpu | DeviceKind::Host => 1 << 30,
         DeviceKind::Gpu => 1 << 32,
     }
 }

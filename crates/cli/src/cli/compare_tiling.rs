@@ -128,15 +128,15 @@ impl CompareTilingArgs {
         tiling: Tiling,
         interrupt: &Interrupt,
     ) -> Result<Decode> {
-        let gpu = open_device(&self.device, &self.elements).await?;
+        let device = open_device(&self.device, &self.elements).await?;
         let options = DecodeOptions { tiling, ..DecodeOptions::default() };
         let request = options.request(latents.size(), latents.space(), PixelFormat::Raw);
         let wanted = LoadOptions::for_request(&request, self.elements.precision());
-        let mut vae = load(&gpu, checkpoint, wanted).await?;
+        let mut vae = load(&device, checkpoint, wanted).await?;
         let predicted = vae.planner().plan(&request)?.peak();
         let phase = Phase::begin("decode");
         let bar = phase.bar();
-        show_compiling(&gpu, bar.clone());
+        show_compiling(&device, bar.clone());
         let mut show = |progress: Progress<'_>| bar.show(progress.done, progress.total, progress.stage);
         let mut control = Control { progress: Some(&mut show), cancel: Some(interrupt.cancel()), ..Control::default() };
         let decoded = vae.decode_raw(latents, &options, &mut control).await?;
@@ -145,9 +145,9 @@ impl CompareTilingArgs {
             tiling: tiling_json(tiling, checkpoint.config(), latents.size()),
             seconds: decoded.run.seconds,
             predicted,
-            measured: gpu.ledger().peak(),
+            measured: device.ledger().peak(),
         };
-        Ok(Decode { pixels: decoded.pixels, adapter: gpu.adapter().name.clone(), cost })
+        Ok(Decode { pixels: decoded.pixels, adapter: device.adapter().name.clone(), cost })
     }
 }
 

@@ -100,12 +100,12 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
     checkpoint.check_space(latents.space())?;
 
-    let gpu = open_device(&args.device, &args.elements).await?;
+    let device = open_device(&args.device, &args.elements).await?;
     let options = args.options(tiling);
     let request = options.request(latents.size(), latents.space(), files.format());
-    let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
-    let runs = decode_all(&gpu, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
-    let report = Report::of_decode(&gpu, &mut vae, &request, &runs, &files.names()).await?;
+    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let runs = decode_all(&device, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
+    let report = Report::of_decode(&device, &mut vae, &request, &runs, &files.names()).await?;
     let mut written = files.finish();
     if let Some(path) = &args.report {
         let mut file = interrupt.begin(path)?;

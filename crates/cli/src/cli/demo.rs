@@ -20,12 +20,12 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let mut files = OutputFiles::new(&args.output, None, latents.count())?;
     let checkpoint = demo::checkpoint().await?;
 
-    let gpu = open_device(&args.device, &ElementArgs::AUTO).await?;
-    let mut vae = load(&gpu, &checkpoint, LoadOptions::default()).await?;
+    let device = open_device(&args.device, &ElementArgs::AUTO).await?;
+    let mut vae = load(&device, &checkpoint, LoadOptions::default()).await?;
     let options = DecodeOptions::default();
-    let runs = decode_all(&gpu, &mut vae, &latents, &options, 1, &interrupt, &mut files).await?;
+    let runs = decode_all(&device, &mut vae, &latents, &options, 1, &interrupt, &mut files).await?;
     let request = options.request(latents.size(), latents.space(), files.format());
-    let report = Report::of_decode(&gpu, &mut vae, &request, &runs, &files.names()).await?;
+    let report = Report::of_decode(&device, &mut vae, &request, &runs, &files.names()).await?;
     interrupt.write(files.finish())?;
     Ok(report.show(args.json, stdio::is_meant(&args.output)))
 }

@@ -122,19 +122,19 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let files = args.open_images(checkpoint.config().image_step(args.space())).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
-    let gpu = open_device(&args.device, &args.elements).await?;
+    let device = open_device(&args.device, &args.elements).await?;
     let options = args.options();
     let loaded = LoadOptions::for_request(&options.request(images[0].size), args.elements.precision());
-    let mut vae = load(&gpu, &checkpoint, loaded).await?;
+    let mut vae = load(&device, &checkpoint, loaded).await?;
     args.check_plans(&vae, &images, &options)?;
     let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
-    let mut session = Session::new("encode", &gpu, &interrupt, Some(total));
+    let mut session = Session::new("encode", &device, &interrupt, Some(total));
     let mut written = Vec::new();
     for (name, group) in output.names().into_iter().zip(args.groups(files)) {
         let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
         written.push((name, output.bytes(&encoding, &args.facts(&checkpoint))?));
     }
-    let report = Report::of_encode(&gpu, &mut vae, &images, &options, session, &output.names()).await?;
+    let report = Report::of_encode(&device, &mut vae, &images, &options, session, &output.names()).await?;
     written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
     interrupt.write_all(&written)?;
     Ok(report.show(args.json, stdio::is_meant(&args.output)))

@@ -3,20 +3,39 @@
 
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum as _};
+use clap::{Args, ValueEnum};
+use wgvae::device::{Cpu, CpuOptions};
 use wgvae::report::Preparing;
 use wgvae::{
-    Bytes, Checkpoint, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, LoadOptions, Precision, Result, Tiling,
-    Vae,
+    Bytes, Checkpoint, DecodeOptions, Device, EncodeOptions, Error, Gpu, GpuOptions, LoadOptions, Precision, Result,
+    Tiling, Vae,
 };
 
 use super::stderr::{Phase, timed};
 use super::tuned::tuned;
 use super::{DecodeLimits, ParkingArg, PrecisionArg};
 
+/// The kind of device to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DeviceArg {
+    Auto,
+    Gpu,
+    Cpu,
+}
+
 /// Options that choose the device and its kernels.
 #[derive(Debug, Args)]
 pub(super) struct DeviceArgs {
+    /// Device to use; gpu: the best adapter, which may be a CPU driver; cpu: this machine's own
+    /// cores, in f32; auto: a GPU if there is one, else the cores
+    ///
+    /// auto takes an adapter, too, if --adapter names one or if another option needs shaders:
+    /// --precision f16 and fast, --matrix-units, --limits webgpu-default.
+    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
+    device: DeviceArg,
+    /// With the cores of this machine: number of threads [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
@@ -83,6 +102,17 @@ impl ElementArgs {
         self.precision.into()
     }
 
+    /// Returns the option that only shaders can fulfil, if any.
+    fn needs_shaders(&self) -> Result<Option<&'static str>> {
+        let precision = match self.precision {
+            PrecisionArg::F16 => Some("--precision f16"),
+            PrecisionArg::Fast => Some("--precision fast"),
+            PrecisionArg::Auto | PrecisionArg::F32 => None,
+        };
+        let limits = (self.limits == DecodeLimits::WebgpuDefault).then_some("--limits webgpu-default");
+        Ok(self.matrix_units()?.then_some("--matrix-units").or(precision).or(limits))
+    }
+
     /// Returns true if the device must be opened with matrix units, which only `fast` uses.
     fn matrix_units(&self) -> Result<bool> {
         if self.matrix_units && self.precision() != Precision::Fast {
@@ -94,9 +124,31 @@ impl ElementArgs {
     }
 }
 
-/// Opens a device on the chosen adapter, or on the best one, with the kernels that were measured on
-/// it.
-pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs) -> Result<Gpu> {
+impl DeviceArgs {
+    /// Returns true for the machine's own cores.
+    async fn wants_cores(&self, elements: &ElementArgs) -> Result<bool> {
+        let needs_shaders = if self.adapter.is_some() { Some("--adapter") } else { elements.needs_shaders()? };
+        match (self.device, needs_shaders) {
+            (DeviceArg::Cpu, Some(option)) => {
+                Err(Error::input("--device cpu", "use without an option for shaders", option))
+            }
+            (DeviceArg::Cpu, None) => Ok(true),
+            (DeviceArg::Gpu, _) | (DeviceArg::Auto, Some(_)) => Ok(false),
+            (DeviceArg::Auto, None) => Ok(!Device::has_gpu().await),
+        }
+    }
+}
+
+/// Opens the device that the options ask for: an adapter, with the kernels that were measured on
+/// it, or the machine's own cores.
+pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs) -> Result<Device> {
+    if device.wants_cores(elements).await? {
+        let options = CpuOptions { threads: device.threads, ..CpuOptions::default() };
+        return Cpu::new(&options).map(Device::Cpu);
+    }
+    if device.threads.is_some() {
+        return Err(Error::input("--threads", "use with --device cpu", "an adapter, which has threads of its own"));
+    }
     let options = GpuOptions {
         adapter: device.adapter.clone(),
         webgpu_default_limits: elements.limits == DecodeLimits::WebgpuDefault,
@@ -104,20 +156,20 @@ pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs) -> 
         ..GpuOptions::default()
     };
     let gpu = timed("open device", Gpu::request(&options)).await?;
-    Ok(if device.no_tune { gpu } else { tuned(gpu).await })
+    Ok(Device::Gpu(if device.no_tune { gpu } else { tuned(gpu).await }))
 }
 
 /// Loads the weights that `options` ask for, with a progress bar.
-pub(super) async fn load(gpu: &Gpu, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Vae> {
+pub(super) async fn load(device: &Device, checkpoint: &Checkpoint, options: LoadOptions) -> Result<Vae> {
     let phase = Phase::of_bytes("load");
     let bar = phase.bar();
-    gpu.watch(Some(Arc::new(move |now: Preparing<'_>| {
+    device.watch(Some(Arc::new(move |now: Preparing<'_>| {
         if let Preparing::Weights { done, total, tensor } = now {
             bar.show(done.0, total.0, tensor);
         }
     })));
-    let loaded = Vae::load(gpu, checkpoint, options).await;
-    gpu.watch(None);
+    let loaded = Vae::load(device, checkpoint, options).await;
+    device.watch(None);
     let vae = loaded?;
     phase.end();
     Ok(vae)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use wgvae::device::DeviceLimits;
 use wgvae::report::Plan;
-use wgvae::{Bytes, Direction, EncodeOptions, Gpu, Plans, Request, Result, Size, Vae};
+use wgvae::{Bytes, Device, Direction, EncodeOptions, Plans, Request, Result, Size, Vae};
 use wgvae_media::clip_files::Fps;
 
 use super::images::Source;
@@ -77,7 +77,7 @@ impl Report {
     /// Collects the facts of decodes. Call it while the buffers of the last decode exist, because
     /// it reads the allocator's counters.
     pub(super) async fn of_decode(
-        gpu: &Gpu,
+        device: &Device,
         vae: &mut Vae,
         request: &Request,
         runs: &[Run],
@@ -97,13 +97,13 @@ impl Report {
             more: String::new(),
         };
         let plan = vae.prepare(request).await?;
-        Ok(Self::new(gpu, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
+        Ok(Self::new(device, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
     }
 
     /// Collects the facts of encodes: the plan of the last, the peak memory of the largest. Call it
     /// while the buffers of the last encode exist.
     pub(super) async fn of_encode(
-        gpu: &Gpu,
+        device: &Device,
         vae: &mut Vae,
         images: &[Source],
         options: &EncodeOptions,
@@ -128,13 +128,13 @@ impl Report {
             more: String::new(),
         };
         let plan = vae.prepare(&options.request(size)).await?;
-        Ok(Self::new(gpu, load_seconds, plan, predicted, &subject, &session.finish(), files))
+        Ok(Self::new(device, load_seconds, plan, predicted, &subject, &session.finish(), files))
     }
 
     /// Collects the facts of a clip, with the plan of its last part. Call it while the buffers of
     /// that part exist.
     pub(super) fn of_clip(
-        (gpu, vae): (&Gpu, &Vae),
+        (device, vae): (&Device, &Vae),
         plans: &Plans,
         subject: ClipSubject,
         session: Session<'_>,
@@ -158,11 +158,11 @@ impl Report {
             more: format!("\n{} kept between parts, {} in host memory", plans.state_bytes(), plans.host_bytes()),
         };
         let last = plans.part(parts.saturating_sub(1));
-        Self::new(gpu, vae.load_seconds(), last, predicted, &subject, &session.finish(), files)
+        Self::new(device, vae.load_seconds(), last, predicted, &subject, &session.finish(), files)
     }
 
     fn new(
-        gpu: &Gpu,
+        device: &Device,
         load_seconds: f64,
         plan: &Plan,
         predicted: Bytes,
@@ -170,11 +170,11 @@ impl Report {
         runs: &[Run],
         files: &[PathBuf],
     ) -> Self {
-        let allocator = gpu.allocator_bytes();
-        let measured = gpu.ledger().peak();
-        let (kernels, compile_time) = gpu.compiled();
+        let allocator = device.allocator_bytes();
+        let measured = device.ledger().peak();
+        let (kernels, compile_time) = device.compiled();
         let (seconds, of) = &subject.seconds;
-        let adapter = gpu.adapter();
+        let adapter = device.adapter();
         let mut facts = json!({
             "files": files,
             "predicted_peak_bytes": predicted,
@@ -188,7 +188,7 @@ impl Report {
             "kernels_compiled": kernels,
             "driver": adapter.driver,
             "adapter": adapter,
-            "plan": plan_json(plan, gpu.limits()),
+            "plan": plan_json(plan, device.limits()),
             "stages": stages_json(plan, runs),
         });
         facts[subject.runs] = json!(runs);

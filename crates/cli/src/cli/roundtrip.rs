@@ -7,7 +7,7 @@ use serde_json::json;
 use wgvae::images::Posterior;
 use wgvae::quality::{psnr, squared_differences, ssim};
 use wgvae::{
-    Bytes, Direction, Directions, Error, Gpu, Images, LatentSpace, Latents, LoadOptions, Result, Size, Tiling, Vae,
+    Bytes, Device, Direction, Directions, Error, Images, LatentSpace, Latents, LoadOptions, Result, Size, Tiling, Vae,
 };
 use wgvae_media::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae_media::part_file::check_writable;
@@ -65,15 +65,15 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     format.check_size(&args.output, size)?;
     let images = file.read()?;
 
-    let gpu = open_device(&args.device, &args.elements).await?;
+    let device = open_device(&args.device, &args.elements).await?;
     let wanted = LoadOptions::for_request(&args.budget.encode(false).request(size), args.elements.precision());
-    let mut vae = load(&gpu, &checkpoint, LoadOptions { directions: Directions::Both, ..wanted }).await?;
-    let mut session = Session::new("encode and decode", &gpu, &interrupt, Some(2));
+    let mut vae = load(&device, &checkpoint, LoadOptions { directions: Directions::Both, ..wanted }).await?;
+    let mut session = Session::new("encode and decode", &device, &interrupt, Some(2));
     let data = args.there_and_back(&images, space, &mut vae, &mut session).await?;
     let encoded = encode_image(format, &Pixels { size, data: &data })?;
     interrupt.write_all(&[(args.output.clone(), encoded)])?;
     let predicted = session.predicted();
-    Ok(args.answer(&gpu, size, &compared(&images, &data, size), &session.finish(), predicted))
+    Ok(args.answer(&device, size, &compared(&images, &data, size), &session.finish(), predicted))
 }
 
 impl RoundtripArgs {
@@ -95,9 +95,9 @@ impl RoundtripArgs {
         Ok(pixels.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect())
     }
 
-    fn answer(&self, gpu: &Gpu, size: Size, quality: &Quality, runs: &[Run], predicted: Bytes) -> String {
+    fn answer(&self, device: &Device, size: Size, quality: &Quality, runs: &[Run], predicted: Bytes) -> String {
         let seconds: Vec<f64> = runs.iter().map(|run| run.times.seconds).collect();
-        let measured = gpu.ledger().peak();
+        let measured = device.ledger().peak();
         if self.json {
             return super::to_json(&json!({
                 "file": self.output,
@@ -108,7 +108,7 @@ impl RoundtripArgs {
                 "decode_seconds": seconds.last(),
                 "predicted_peak_bytes": predicted,
                 "measured_peak_bytes": measured,
-                "adapter": gpu.adapter(),
+                "adapter": device.adapter(),
             }));
         }
         format!(
@@ -119,8 +119,8 @@ impl RoundtripArgs {
             self.output.display(),
             seconds.first().copied().unwrap_or_default(),
             seconds.last().copied().unwrap_or_default(),
-            gpu.adapter().name,
-            gpu.adapter().backend,
+            device.adapter().name,
+            device.adapter().backend,
         )
     }
 }

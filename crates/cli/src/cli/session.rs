@@ -8,7 +8,7 @@ use wgvae::clips::{ClipDecoder, ClipEncoder};
 use wgvae::images::{PixelFormat, Pixels, Rows};
 use wgvae::report::{Fallback, Preparing, RunReport};
 use wgvae::{
-    Bytes, Control, DecodeOptions, EncodeOptions, Encoded, Gpu, HostTensor, Images, Latents, Progress, Result, Vae,
+    Bytes, Control, DecodeOptions, Device, EncodeOptions, Encoded, HostTensor, Images, Latents, Progress, Result, Vae,
 };
 
 use super::interrupt::Interrupt;
@@ -39,7 +39,7 @@ pub(super) struct Run {
 
 /// Series of decodes or encodes on a device, with progress, Ctrl-C and a record of each run.
 pub(super) struct Session<'a> {
-    gpu: &'a Gpu,
+    device: &'a Device,
     interrupt: &'a Interrupt,
     phase: Phase,
     /// Number of runs, if known.
@@ -60,10 +60,10 @@ struct Before {
 
 impl<'a> Session<'a> {
     /// Begins a session of `total` runs, if that number is known. `name` labels the progress bar.
-    pub(super) fn new(name: &'static str, gpu: &'a Gpu, interrupt: &'a Interrupt, total: Option<u64>) -> Self {
+    pub(super) fn new(name: &'static str, device: &'a Device, interrupt: &'a Interrupt, total: Option<u64>) -> Self {
         let phase = Phase::begin(name);
-        show_compiling(gpu, phase.bar());
-        Self { gpu, interrupt, phase, total, runs: Vec::new(), predicted: Bytes(0), compiling: Duration::ZERO }
+        show_compiling(device, phase.bar());
+        Self { device, interrupt, phase, total, runs: Vec::new(), predicted: Bytes(0), compiling: Duration::ZERO }
     }
 
     /// Decodes one image of a batch of latents, by its index, and hands its rows to `sink`.
@@ -161,14 +161,14 @@ impl<'a> Session<'a> {
 
     /// Ends the session and returns the records of all runs.
     pub(super) fn finish(self) -> Vec<Run> {
-        self.gpu.watch(None);
+        self.device.watch(None);
         self.phase.end_without(self.compiling);
         self.runs
     }
 
     fn before(&self) -> Before {
-        let (kernels, compiling) = self.gpu.compiled();
-        Before { kernels, compiling, buffers: self.gpu.ledger().created() }
+        let (kernels, compiling) = self.device.compiled();
+        Before { kernels, compiling, buffers: self.device.ledger().created() }
     }
 
     /// Returns a callback that shows the progress of the next run.
@@ -232,7 +232,7 @@ fn predicted(vae: &Vae) -> Bytes {
 
 /// Decodes every image `repeat` times. The rows of the last repeat of each image go to `files`.
 pub(super) async fn decode_all(
-    gpu: &Gpu,
+    device: &Device,
     vae: &mut Vae,
     latents: &Latents,
     options: &DecodeOptions,
@@ -243,7 +243,7 @@ pub(super) async fn decode_all(
     let size = vae.image_size(latents);
     let format = files.format();
     files.check_size(size)?;
-    let mut session = Session::new("decode", gpu, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
+    let mut session = Session::new("decode", device, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
     for image in 0..latents.count() {
         for repeat_index in 0..repeat {
             let mut sink = if repeat_index + 1 == repeat { Some(files.image(size, interrupt)?) } else { None };
@@ -256,8 +256,8 @@ pub(super) async fn decode_all(
 }
 
 /// Makes `bar` show progress whenever kernels are compiled from now on.
-pub(super) fn show_compiling(gpu: &Gpu, bar: Bar) {
-    gpu.watch(Some(Arc::new(move |now: Preparing<'_>| {
+pub(super) fn show_compiling(device: &Device, bar: Bar) {
+    device.watch(Some(Arc::new(move |now: Preparing<'_>| {
         if let Preparing::Kernels { done, total, kernel } = now {
             bar.show(done as u64, total as u64, &format!("compiling {kernel}"));
         }

@@ -49,18 +49,23 @@ pub(super) async fn run(
         create_sink(name, SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg })?;
     say_others(name, frames)?;
 
-    let gpu = open_device(&args.device, &args.elements).await?;
+    let device = open_device(&args.device, &args.elements).await?;
     let format = match sink.wants() {
         FrameFormat::Rgba8 => PixelFormat::Rgba8,
         FrameFormat::Floats => PixelFormat::Raw,
     };
     let options = args.options(tiling);
     let request = options.request(axes.size, space, format).of_clip();
-    let mut vae = load(&gpu, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
     let mut clip = vae.decode_clip(axes.size, space, format, &options).await?;
     let start = Instant::now();
-    let mut work =
-        Work { latents, space, sink, written: 0, session: Session::new("decode", &gpu, interrupt, Some(axes.frames)) };
+    let mut work = Work {
+        latents,
+        space,
+        sink,
+        written: 0,
+        session: Session::new("decode", &device, interrupt, Some(axes.frames)),
+    };
     let end = work.decode(&mut clip).await.inspect_err(|_| say_written(name, work.written))?;
     if end.is_break() {
         // The reader has closed the pipe, and has no use for facts.
@@ -74,7 +79,7 @@ pub(super) async fn run(
         seconds: start.elapsed().as_secs_f64(),
         facts: json!({ "tiling": tiling_json(tiling, clip.vae().config(), axes.size) }),
     };
-    let report = Report::of_clip((&gpu, clip.vae()), clip.plans(), subject, work.session, &files(name, frames));
+    let report = Report::of_clip((&device, clip.vae()), clip.plans(), subject, work.session, &files(name, frames));
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
     interrupt.write_all(&facts.collect::<Vec<_>>())?;
     Ok(report.show(args.json, *name == ClipName::Standard))

@@ -38,13 +38,14 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
-    let gpu = open_device(&args.device, &args.elements).await?;
+    let device = open_device(&args.device, &args.elements).await?;
     let options = args.options();
     let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision());
-    let mut vae = load(&gpu, &checkpoint, loaded).await?;
+    let mut vae = load(&device, &checkpoint, loaded).await?;
     let mut clip = vae.encode_clip(size, &options).await?;
     let start = Instant::now();
-    let mut work = Work { args, source, writer, encoded: 0, session: Session::new("encode", &gpu, interrupt, latents) };
+    let mut work =
+        Work { args, source, writer, encoded: 0, session: Session::new("encode", &device, interrupt, latents) };
     work.encode(&mut clip).await?;
     let Work { source, writer, encoded, session, .. } = work;
     writer.finish()?;
@@ -62,7 +63,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
         facts: json!({ "images": [Source { file: args.image[0].clone(), count, size }] }),
     };
     let report =
-        Report::of_clip((&gpu, clip.vae()), clip.plans(), subject, session, std::slice::from_ref(&args.output));
+        Report::of_clip((&device, clip.vae()), clip.plans(), subject, session, std::slice::from_ref(&args.output));
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
     interrupt.write_all(&facts.collect::<Vec<_>>())?;
     Ok(report.show(args.json, false))

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::platform;
 use crate::error::{Error, Result};
 use crate::limits::DeviceKind;
+
+/// Milliseconds that one submission to a GPU should take. In a browser the page needs the GPU for
+/// its frames.
+const GPU_SUBMISSION: u64 = if cfg!(target_arch = "wasm32") { 16 } else { 60 };
 
 /// The progress listener, the cancel flag and the submission length of a run.
 #[derive(Default)]
@@ -31,14 +34,14 @@ impl std::fmt::Debug for Control<'_> {
 
 impl Control<'_> {
     /// Returns [`Error::Cancelled`] once the caller has set the flag.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let cancelled = self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
         if cancelled { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     /// Returns the time that one submission should take: short enough for watchdogs, progress and
     /// cancel, and long enough to be worth submitting.
-    pub(super) fn target(&self, kind: DeviceKind) -> Duration {
+    pub(crate) fn target(&self, kind: DeviceKind) -> Duration {
         self.submission_target.unwrap_or_else(|| Self::default_target(kind))
     }
 
@@ -46,7 +49,9 @@ impl Control<'_> {
     pub fn default_target(kind: DeviceKind) -> Duration {
         match kind {
             DeviceKind::Cpu => Duration::from_millis(200),
-            DeviceKind::Gpu => Duration::from_millis(platform::GPU_SUBMISSION),
+            // A cancel waits for it.
+            DeviceKind::Host => Duration::from_millis(30),
+            DeviceKind::Gpu => Duration::from_millis(GPU_SUBMISSION),
         }
     }
 }

@@ -36,7 +36,7 @@ pub type Listener = dyn Fn(Preparing<'_>);
 
 /// The listener, if one is set.
 #[derive(Default)]
-pub(super) struct Audience(Mutex<Option<Arc<Listener>>>);
+pub(crate) struct Audience(Mutex<Option<Arc<Listener>>>);
 
 impl std::fmt::Debug for Audience {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -45,11 +45,11 @@ impl std::fmt::Debug for Audience {
 }
 
 impl Audience {
-    pub(super) fn set(&self, listener: Option<Arc<Listener>>) {
+    pub(crate) fn set(&self, listener: Option<Arc<Listener>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = listener;
     }
 
-    pub(super) fn tell(&self, now: Preparing<'_>) {
+    pub(crate) fn tell(&self, now: Preparing<'_>) {
         // The lock is released first, because a listener may set another one.
         let listener = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(listener) = listener {

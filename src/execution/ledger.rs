@@ -25,7 +25,7 @@ struct Counts {
 
 impl Ledger {
     /// Makes a ledger that refuses buffers beyond `limit` bytes in total.
-    pub(super) fn new(limit: Option<Bytes>) -> Self {
+    pub(crate) fn new(limit: Option<Bytes>) -> Self {
         Self { limit, counts: Mutex::default() }
     }
 
@@ -71,7 +71,7 @@ impl Ledger {
     }
 
     /// Counts a buffer of `bytes`, or returns the reason why it must not be created.
-    pub(super) fn add(&self, bytes: u64) -> Result<(), String> {
+    pub(crate) fn add(&self, bytes: u64) -> Result<(), String> {
         let mut counts = self.counts();
         let next = counts.created + 1;
         let induced = counts.failing.take_if(|failing| *failing == next).is_some();
@@ -91,12 +91,12 @@ impl Ledger {
     }
 
     /// Counts a buffer of `bytes` as freed.
-    pub(super) fn remove(&self, bytes: u64) {
+    pub(crate) fn remove(&self, bytes: u64) {
         self.counts().current -= bytes;
     }
 
     /// Takes back the count of a buffer of `bytes` that could not be created.
-    pub(super) fn fail(&self, bytes: u64) {
+    pub(crate) fn fail(&self, bytes: u64) {
         let mut counts = self.counts();
         counts.current -= bytes;
         counts.created -= 1;

@@ -1,0 +1,79 @@
+//! Memory of a plan on the host, counted by the ledger.
+
+use std::sync::Arc;
+
+use super::Cpu;
+use crate::error::{DeviceError, Error, Result};
+use crate::execution::Ledger;
+use crate::tensor::Bytes;
+
+/// A buffer on the host that the ledger counts.
+#[derive(Debug)]
+pub struct CpuBuffer {
+    values: Vec<f32>,
+    ledger: Arc<Ledger>,
+}
+
+impl CpuBuffer {
+    /// Creates a buffer of `bytes` zeros, rounded up to a multiple of four.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the host has too little memory.
+    pub(super) fn new(cpu: &Cpu, name: &str, bytes: Bytes) -> Result<Self> {
+        let mut buffer = Self::reserve(cpu, name, bytes)?;
+        let count = buffer.values.capacity();
+        buffer.values.resize(count, 0.0);
+        Ok(buffer)
+    }
+
+    /// Creates a buffer that holds `data`.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub fn with_data(cpu: &Cpu, name: &str, data: &[u8]) -> Result<Self> {
+        let mut buffer = Self::reserve(cpu, name, Bytes(data.len() as u64))?;
+        buffer.values.extend(data.chunks(4).map(|value| {
+            let mut bytes = [0; 4];
+            bytes[..value.len()].copy_from_slice(value);
+            f32::from_le_bytes(bytes)
+        }));
+        Ok(buffer)
+    }
+
+    /// Allocates and counts a buffer of `bytes`, without content.
+    fn reserve(cpu: &Cpu, name: &str, bytes: Bytes) -> Result<Self> {
+        let size = bytes.align_up(4).0;
+        let out_of_memory = |reason: String| {
+            let doing = format!("allocating \"{name}\" ({bytes})");
+            Error::Device(DeviceError::OutOfMemory { doing, reason })
+        };
+        let ledger = Arc::clone(&cpu.inner.ledger);
+        ledger.add(size).map_err(out_of_memory)?;
+        let mut values: Vec<f32> = Vec::new();
+        let count = usize::try_from(size / 4).unwrap_or(usize::MAX);
+        if let Err(error) = values.try_reserve_exact(count) {
+            ledger.fail(size);
+            return Err(out_of_memory(error.to_string()));
+        }
+        Ok(Self { values, ledger })
+    }
+
+    /// Returns the size in bytes.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.values.capacity() as u64 * 4)
+    }
+
+    pub(super) fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    pub(super) fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+}
+
+impl Drop for CpuBuffer {
+    fn drop(&mut self) {
+        self.ledger.remove(self.bytes().0);
+    }
+}

@@ -1,0 +1,128 @@
+//! 3x3 convolutions with few channels, with taps in time as well.
+
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+use crate::cpu::call::{Call, at, at4};
+use crate::cpu::lanes::{load, relu, store};
+use crate::kernels::conv2d_direct::Conv2dDirectParams;
+
+/// Neighbouring pixels whose sums stay in registers.
+const PIXELS: usize = 8;
+
+/// What all rows of a launch have in common.
+struct Convolution<'a> {
+    p: Conv2dDirectParams,
+    /// `[rows, w, frames_in, c_in]`.
+    x: &'a [f32],
+    /// `[times, 3, 3, c_in, columns]`.
+    w: Vec<f32>,
+    /// Output channels, padded to whole vectors.
+    columns: usize,
+    bias: &'a [f32],
+    times: usize,
+    doubled: bool,
+    relu: bool,
+}
+
+/// One row of the output.
+struct Row<'a, 'y> {
+    convolution: &'a Convolution<'a>,
+    y: i64,
+    /// `[w, frames, c_out]`.
+    row: &'y mut [f32],
+}
+
+pub(super) fn run(mut call: Call<'_>) {
+    let p: Conv2dDirectParams = call.params();
+    let arch = call.arch;
+    let (times, doubled) = (at(call.variant.number("TAPS_T")), call.variant.number("SHIFT") == 1);
+    let relu = call.variant.flag("RELU");
+    let [x, w, bias, y] = call.take();
+    let (w, columns) = padded(arch, w.read(), at4(p.c_out4));
+    let convolution = Convolution { p, x: x.read(), w, columns, bias: bias.read(), times, doubled, relu };
+    let first = usize::try_from(i64::from(p.y0) - i64::from(p.y_row0)).unwrap_or(usize::MAX);
+    let row = at(p.width) * at(p.frames) * at4(p.c_out4);
+    y.write()[first * row..].par_chunks_mut(row).take(at(p.rows)).enumerate().for_each(|(index, row)| {
+        arch.dispatch(Row { convolution: &convolution, y: i64::from(p.y0) + index as i64, row });
+    });
+}
+
+/// Returns rows of `columns` floats, padded with zeros to whole vectors, and their length then. So
+/// a convolution to three channels loads whole vectors, too.
+fn padded(arch: Arch, w: &[f32], columns: usize) -> (Vec<f32>, usize) {
+    struct Lanes;
+    impl WithSimd for Lanes {
+        type Output = usize;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> usize {
+            S::F32_LANES
+        }
+    }
+    let wide = columns.next_multiple_of(arch.dispatch(Lanes));
+    let rows = w.chunks_exact(columns);
+    let zeros = wide - columns;
+    (rows.flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0.0, zeros))).collect(), wide)
+}
+
+impl Convolution<'_> {
+    /// Returns the first float of x of a pixel of the image, or `None` outside.
+    #[inline(always)]
+    fn pixel(&self, row: i64, column: i64) -> Option<usize> {
+        let p = &self.p;
+        if row < 0 || row >= i64::from(p.height) || column < 0 || column >= i64::from(p.width) {
+            return None;
+        }
+        let shift = u32::from(self.doubled);
+        let index = ((row >> shift) - i64::from(p.x_row0)) * i64::from(p.x_width) + (column >> shift);
+        Some(usize::try_from(index).unwrap_or(usize::MAX) * at(p.frames_in) * at4(p.c_in4))
+    }
+}
+
+impl WithSimd for Row<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let p = &self.convolution.p;
+        for frame in 0..at(p.frames) {
+            for first in (0..at(p.width)).step_by(PIXELS) {
+                for column in (0..at4(p.c_out4)).step_by(S::F32_LANES) {
+                    self.pixels(simd, frame, first, column);
+                }
+            }
+        }
+    }
+}
+
+impl Row<'_, '_> {
+    /// Computes a vector of channels of [`PIXELS`] pixels from `first` on.
+    #[inline(always)]
+    fn pixels<S: Simd>(&mut self, simd: S, frame: usize, first: usize, column: usize) {
+        let Convolution { p, x, w, columns, bias, times, relu: cut, .. } = self.convolution;
+        let (c_in, c_out) = (at4(p.c_in4), at4(p.c_out4));
+        let mut sums = [simd.splat_f32s(0.0); PIXELS];
+        for tap in 0..times * 9 {
+            let row = self.y + (tap / 3 % 3) as i64 - 1;
+            let sources: [Option<&[f32]>; PIXELS] = std::array::from_fn(|pixel| {
+                let column = (first + pixel + tap % 3) as i64 - 1;
+                let index = self.convolution.pixel(row, column)?;
+                Some(&x[index + (frame + tap / 9) * c_in..][..c_in])
+            });
+            for k in 0..c_in {
+                let weight = load(simd, w, (tap * c_in + k) * columns + column, S::F32_LANES);
+                for (sum, source) in sums.iter_mut().zip(&sources) {
+                    let value = if let Some(source) = source { source[k] } else { 0.0 };
+                    *sum = simd.mul_add_e_f32s(simd.splat_f32s(value), weight, *sum);
+                }
+            }
+        }
+        let count = S::F32_LANES.min(c_out - column);
+        let (scale, bias) = (simd.splat_f32s(p.scale), load(simd, bias, column, count));
+        for (pixel, sum) in sums.into_iter().enumerate().take(at(p.width) - first) {
+            let value = simd.mul_add_e_f32s(sum, scale, bias);
+            let value = if *cut { relu(simd, value) } else { value };
+            store(simd, self.row, ((first + pixel) * at(p.frames) + frame) * c_out + column, count, value);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! y = activation(x * scale[c] + shift[c]).
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::norm_table::NormTable;
+use crate::cpu::call::{Call, at4};
+use crate::cpu::lanes::{Activate, load, store};
+use crate::kernels::group_norm::ApplyParams;
+
+/// One pixel.
+struct Pixel<'a, 'y> {
+    x: &'a [f32],
+    norm: &'a NormTable,
+    activate: Activate,
+    y: &'y mut [f32],
+}
+
+pub(super) fn run(mut call: Call<'_>) {
+    let p: ApplyParams = call.params();
+    let arch = call.arch;
+    let activate = Activate::of(call.variant);
+    let [x, norm, y] = call.take();
+    let channels = at4(p.channels4);
+    let norm = NormTable::new(norm.read(), channels);
+    let x = x.read()[at4(p.x_offset)..][..at4(p.elements)].par_chunks(channels);
+    let y = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_pixel4));
+    x.zip(y).for_each(|(x, y)| arch.dispatch(Pixel { x, norm: &norm, activate, y }));
+}
+
+impl WithSimd for Pixel<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { x, norm, activate, y } = self;
+        for channel in (0..x.len()).step_by(S::F32_LANES) {
+            let count = S::F32_LANES.min(x.len() - channel);
+            let (scale, shift) = (load(simd, &norm.scale, channel, count), load(simd, &norm.shift, channel, count));
+            let value = simd.mul_add_e_f32s(load(simd, x, channel, count), scale, shift);
+            store(simd, y, channel, count, activate.apply(simd, value));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! y = activation(x / max(|x|, least) * sqrt(c) * gamma[c]), |x| over the channels of a pixel.
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use crate::cpu::call::{Call, at, at4};
+use crate::cpu::lanes::{Activate, load, store};
+use crate::kernels::pixel_norm::PixelNormParams;
+
+/// All frames of one pixel.
+struct Pixel<'a, 'y> {
+    p: PixelNormParams,
+    x: &'a [f32],
+    gamma: &'a [f32],
+    activate: Activate,
+    y: &'y mut [f32],
+}
+
+pub(super) fn run(mut call: Call<'_>) {
+    let p: PixelNormParams = call.params();
+    let arch = call.arch;
+    let activate = Activate::of(call.variant);
+    let [x, gamma, y] = call.take();
+    let gamma = gamma.read();
+    let x = x.read()[at4(p.x_offset)..].par_chunks(at(p.frames) * at4(p.channels4)).take(at(p.pixels));
+    let y = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_pixel4));
+    x.zip(y).for_each(|(x, y)| arch.dispatch(Pixel { p, x, gamma, activate, y }));
+}
+
+impl WithSimd for Pixel<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { p, x, gamma, activate, y } = self;
+        let channels = at4(p.channels4);
+        for (x, y) in x.chunks_exact(channels).zip(y.chunks_mut(channels)) {
+            let mut squares = simd.splat_f32s(0.0);
+            for channel in (0..channels).step_by(S::F32_LANES) {
+                let value = load(simd, x, channel, S::F32_LANES.min(channels - channel));
+                squares = simd.mul_add_e_f32s(value, value, squares);
+            }
+            let factor = p.root / simd.reduce_sum_f32s(squares).sqrt().max(p.least);
+            for channel in (0..channels).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(channels - channel);
+                let value = simd.mul_f32s(load(simd, x, channel, count), simd.splat_f32s(factor));
+                let value = simd.mul_f32s(value, load(simd, gamma, channel, count));
+                store(simd, y, channel, count, activate.apply(simd, value));
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Vectors of neighbouring channels, and functions of them.
+//!
+//! Everything between `Arch::dispatch` and an instruction must be inlined: what is not has no vector
+//! instructions and passes vectors through memory. So these functions are `inline(always)`, and
+//! kernels use loops where closures, `array::from_fn` and `array::map` would read better.
+
+use pulp::Simd;
+
+use crate::kernels::Variant;
+
+/// Loads `count` channels from `at` on, at most a whole vector. Missing lanes are zero.
+#[inline(always)]
+pub(super) fn load<S: Simd>(simd: S, values: &[f32], at: usize, count: usize) -> S::f32s {
+    if count >= S::F32_LANES {
+        S::as_simd_f32s(&values[at..at + S::F32_LANES]).0[0]
+    } else {
+        simd.partial_load_f32s(&values[at..at + count])
+    }
+}
+
+/// Stores `count` channels from `at` on, at most a whole vector.
+#[inline(always)]
+pub(super) fn store<S: Simd>(simd: S, values: &mut [f32], at: usize, count: usize, vector: S::f32s) {
+    if count >= S::F32_LANES {
+        S::as_mut_simd_f32s(&mut values[at..at + S::F32_LANES]).0[0] = vector;
+    } else {
+        simd.partial_store_f32s(&mut values[at..at + count], vector);
+    }
+}
+
+/// Returns factor * x.
+#[inline(always)]
+pub(super) fn times<S: Simd>(simd: S, factor: f32, x: S::f32s) -> S::f32s {
+    simd.mul_f32s(simd.splat_f32s(factor), x)
+}
+
+/// Returns sum + factor * x.
+#[inline(always)]
+pub(super) fn plus<S: Simd>(simd: S, sum: S::f32s, factor: f32, x: S::f32s) -> S::f32s {
+    simd.mul_add_e_f32s(simd.splat_f32s(factor), x, sum)
+}
+
+/// Returns row `row` of columns of equal height.
+#[inline(always)]
+pub(super) fn across<T: Copy, const COLUMNS: usize, const ROWS: usize>(
+    columns: &[[T; ROWS]; COLUMNS],
+    row: usize,
+) -> [T; COLUMNS] {
+    let mut values = [columns[0][0]; COLUMNS];
+    for (value, column) in values.iter_mut().zip(columns) {
+        *value = column[row];
+    }
+    values
+}
+
+/// Returns e^x. Results below 1e-38 and above 1e38 are cut off, and NaN may become any of both.
+///
+/// x = n ln 2 + r, |r| <= ln 2 / 2: e^x = 2^n e^r, with the Taylor series of e^r to r^7, whose next
+/// term is 5e-9.
+#[inline(always)]
+pub(super) fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    // Added to a number, it leaves the number's integer in the lowest bits.
+    const ROUND: f32 = 12_582_912.0;
+    const LN_2_HIGH: f32 = 0.693_359_4;
+    const LN_2_LOW: f32 = -2.121_944_4e-4;
+    const SERIES: [f32; 7] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
+    const MANTISSA_BITS: u32 = 23;
+    let x = simd.max_f32s(simd.min_f32s(x, simd.splat_f32s(87.5)), simd.splat_f32s(-87.0));
+    let shifted = plus(simd, simd.splat_f32s(ROUND), std::f32::consts::LOG2_E, x);
+    let n = simd.sub_f32s(shifted, simd.splat_f32s(ROUND));
+    let r = plus(simd, plus(simd, x, -LN_2_HIGH, n), -LN_2_LOW, n);
+    let mut sum = simd.splat_f32s(1.0 / 5040.0);
+    for term in SERIES {
+        sum = simd.mul_add_e_f32s(sum, r, simd.splat_f32s(term));
+    }
+    let bits = simd.wrapping_dyn_shl_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(MANTISSA_BITS));
+    simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(sum), bits))
+}
+
+/// The function after a norm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activate {
+    None,
+    Silu,
+    Relu,
+}
+
+impl Activate {
+    /// Returns the function that `ACTIVATION` of a kernel names.
+    pub(super) fn of(variant: &Variant) -> Self {
+        match variant.number("ACTIVATION") {
+            1 => Self::Silu,
+            2 => Self::Relu,
+            _ => Self::None,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn apply<S: Simd>(self, simd: S, x: S::f32s) -> S::f32s {
+        match self {
+            Self::None => x,
+            Self::Silu => {
+                let power = exp(simd, simd.neg_f32s(x));
+                simd.div_f32s(x, simd.add_f32s(simd.splat_f32s(1.0), power))
+            }
+            Self::Relu => relu(simd, x),
+        }
+    }
+}
+
+/// Returns max(x, 0). NaN stays NaN: an overflow must not pass for a picture.
+#[inline(always)]
+pub(super) fn relu<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let zero = simd.splat_f32s(0.0);
+    // A comparison with NaN is false.
+    simd.select_f32s(simd.less_than_f32s(x, zero), zero, x)
+}

@@ -1,0 +1,153 @@
+//! Runs plans on the host's own cores, without a driver: the same steps, slots, bands, budgets and
+//! states as `gpu/`. It makes no decisions: the plan says which kernels run where and when.
+
+mod buffer;
+mod call;
+mod executor;
+mod kernels;
+mod lanes;
+mod prepared;
+mod states;
+
+use std::sync::Arc;
+
+pub use self::buffer::CpuBuffer;
+pub use self::call::{Binding, Call};
+pub use self::kernels::run;
+pub use self::prepared::Prepared;
+pub use self::states::ClipStates;
+use crate::error::{DeviceError, Error, Result};
+use crate::execution::{AdapterReport, Audience, Ledger, Listener, Preparing};
+use crate::kernels::choice::KernelChoice;
+use crate::limits::DeviceLimits;
+use crate::tensor::Bytes;
+
+/// Options of the host as a device.
+#[derive(Debug, Clone, Default)]
+pub struct CpuOptions {
+    /// The number of threads that compute. `None` stands for one for each core that the process may
+    /// use.
+    pub threads: Option<usize>,
+    /// The most bytes that all buffers may take. Allocations beyond it fail, as on a host without
+    /// more memory.
+    pub memory_limit: Option<Bytes>,
+}
+
+/// The host's cores as a device that can run plans. Cheap to clone; all clones are one device.
+#[derive(Debug, Clone)]
+pub struct Cpu {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    threads: rayon::ThreadPool,
+    arch: pulp::Arch,
+    report: AdapterReport,
+    ledger: Arc<Ledger>,
+    audience: Audience,
+}
+
+impl Cpu {
+    /// Starts the threads that will compute.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for zero threads; [`Error::Device`] if the host cannot start them.
+    pub fn new(options: &CpuOptions) -> Result<Self> {
+        if options.threads == Some(0) {
+            return Err(Error::input("number of threads", "1 or more", "0"));
+        }
+        let failed = |error: rayon::ThreadPoolBuildError| {
+            Error::Device(DeviceError::Failed { doing: "starting threads".to_owned(), reason: error.to_string() })
+        };
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(options.threads.unwrap_or(0))
+            .thread_name(|index| format!("wgvae {index}"))
+            .build()
+            .map_err(failed)?;
+        let arch = pulp::Arch::new();
+        let report = report(threads.current_num_threads(), arch);
+        let ledger = Arc::new(Ledger::new(options.memory_limit));
+        let inner = Inner { threads, arch, report, ledger, audience: Audience::default() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Returns the limits that plans for this device must keep.
+    pub fn limits(&self) -> &DeviceLimits {
+        &self.inner.report.limits
+    }
+
+    /// Returns the kernels that plans for this device use.
+    pub fn kernels(&self) -> &KernelChoice {
+        &self.inner.report.kernels
+    }
+
+    /// Returns the count of the bytes of all buffers that this crate created on this device.
+    pub fn ledger(&self) -> &Ledger {
+        &self.inner.ledger
+    }
+
+    /// Returns the description: the number of threads and the vector instructions that kernels use.
+    pub fn adapter(&self) -> &AdapterReport {
+        &self.inner.report
+    }
+
+    /// Sets the listener that hears the progress of loading weights, from now on. `None` removes it.
+    pub fn watch(&self, listener: Option<Arc<Listener>>) {
+        self.inner.audience.set(listener);
+    }
+
+    pub(crate) fn tell(&self, now: Preparing<'_>) {
+        self.inner.audience.tell(now);
+    }
+}
+
+/// Returns every set of vector instructions that kernels can use on this processor, the best first.
+/// For tests.
+pub fn architectures() -> Vec<pulp::Arch> {
+    #[cfg(target_arch = "x86_64")]
+    let mut all: Vec<pulp::Arch> = pulp::x86::V4::try_new()
+        .map(pulp::Arch::V4)
+        .into_iter()
+        .chain(pulp::x86::V3::try_new().map(pulp::Arch::V3))
+        .collect();
+    #[cfg(not(target_arch = "x86_64"))]
+    let mut all = vec![pulp::Arch::new()];
+    all.push(pulp::Arch::Scalar);
+    all
+}
+
+fn report(threads: usize, arch: pulp::Arch) -> AdapterReport {
+    let limits = DeviceLimits::host();
+    AdapterReport {
+        name: format!("CPU ({threads} thread{}, {})", if threads == 1 { "" } else { "s" }, instructions(arch)),
+        backend: "Cpu".to_owned(),
+        device_type: "Cpu".to_owned(),
+        driver: concat!("wgvae ", env!("CARGO_PKG_VERSION")).to_owned(),
+        pci_id: String::new(),
+        subgroup_size: [1, 1],
+        subgroups: false,
+        cooperative_matrices: Vec::new(),
+        matrix_units: None,
+        kernels: KernelChoice::for_device(&limits),
+        limits,
+    }
+}
+
+/// Returns the name of a set of vector instructions: `AVX-512`, `AVX2`, `NEON`, `SSE` or `none`.
+pub fn instructions(arch: pulp::Arch) -> &'static str {
+    struct Lanes;
+    impl pulp::WithSimd for Lanes {
+        type Output = usize;
+        fn with_simd<S: pulp::Simd>(self, _: S) -> usize {
+            S::F32_LANES
+        }
+    }
+    match arch.dispatch(Lanes) {
+        16 => "AVX-512",
+        8 => "AVX2",
+        4 if cfg!(target_arch = "aarch64") => "NEON",
+        4 => "SSE",
+        _ => "none",
+    }
+}

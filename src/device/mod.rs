@@ -1,0 +1,156 @@
+//! Devices: a GPU or the host's own cores, their adapters and limits as plain data, their memory,
+//! and their errors.
+
+mod buffer;
+mod prepared;
+mod states;
+
+use std::sync::Arc;
+
+pub(crate) use self::buffer::DeviceBuffer;
+pub(crate) use self::prepared::{LoadedWeight, Prepared};
+pub(crate) use self::states::ClipStates;
+#[cfg(not(target_arch = "wasm32"))]
+pub use crate::cpu::{Cpu, CpuOptions};
+pub use crate::error::DeviceError;
+use crate::error::Result;
+pub use crate::execution::{AdapterReport, Ledger};
+use crate::execution::{Listener, Preparing};
+use crate::gpu::Gpu;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::gpu::GpuOptions;
+pub use crate::gpu::adapters;
+use crate::kernels::choice::KernelChoice;
+pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+
+/// A device that can run plans. Cheap to clone; all clones are one device.
+#[derive(Debug, Clone)]
+pub enum Device {
+    /// A GPU, or a driver that emulates one.
+    Gpu(Gpu),
+    /// The host's own cores, without a driver.
+    #[cfg(not(target_arch = "wasm32"))]
+    Cpu(Cpu),
+}
+
+impl From<&Self> for Device {
+    fn from(device: &Self) -> Self {
+        device.clone()
+    }
+}
+
+impl From<&Gpu> for Device {
+    fn from(gpu: &Gpu) -> Self {
+        Self::Gpu(gpu.clone())
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl From<&Cpu> for Device {
+    fn from(cpu: &Cpu) -> Self {
+        Self::Cpu(cpu.clone())
+    }
+}
+
+impl Device {
+    /// True if the machine has a GPU: an adapter that is no CPU driver.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub async fn has_gpu() -> bool {
+        let adapters = adapters(None).await.unwrap_or_default();
+        adapters.iter().any(|(_, adapter)| adapter.limits.kind == DeviceKind::Gpu)
+    }
+
+    /// Opens the best device: a GPU with `gpu`, or, if the machine has none, its own cores with
+    /// `cpu`.
+    ///
+    /// # Errors
+    /// See [`Gpu::request`] and [`Cpu::new`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub async fn best(gpu: &GpuOptions, cpu: &CpuOptions) -> Result<Self> {
+        if Self::has_gpu().await { Gpu::request(gpu).await.map(Self::Gpu) } else { Cpu::new(cpu).map(Self::Cpu) }
+    }
+
+    /// Returns the adapter, with the limits and features that the device was opened with.
+    pub fn adapter(&self) -> &AdapterReport {
+        match self {
+            Self::Gpu(gpu) => gpu.adapter(),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(cpu) => cpu.adapter(),
+        }
+    }
+
+    /// Returns the limits that plans for this device must keep.
+    pub fn limits(&self) -> &DeviceLimits {
+        match self {
+            Self::Gpu(gpu) => gpu.limits(),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(cpu) => cpu.limits(),
+        }
+    }
+
+    /// Returns the kernels that plans for this device use.
+    #[doc(hidden)]
+    pub fn kernels(&self) -> &KernelChoice {
+        match self {
+            Self::Gpu(gpu) => gpu.kernels(),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(cpu) => cpu.kernels(),
+        }
+    }
+
+    /// Returns the count of the bytes of all buffers that this crate created on this device.
+    pub fn ledger(&self) -> &Ledger {
+        match self {
+            Self::Gpu(gpu) => gpu.ledger(),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(cpu) => cpu.ledger(),
+        }
+    }
+
+    /// Returns the bytes that the driver's allocator has handed out, and those that it has
+    /// reserved. `None` if it cannot tell, or if there is no driver.
+    pub fn allocator_bytes(&self) -> Option<(u64, u64)> {
+        self.gpu().and_then(Gpu::allocator_bytes)
+    }
+
+    /// Returns the number of pipelines compiled so far, and the time that compiling took.
+    pub fn compiled(&self) -> (usize, std::time::Duration) {
+        self.gpu().map(Gpu::compiled).unwrap_or_default()
+    }
+
+    /// Sets the listener that hears the progress of loading weights and compiling kernels, from now
+    /// on. `None` removes it.
+    pub fn watch(&self, listener: Option<Arc<Listener>>) {
+        match self {
+            Self::Gpu(gpu) => gpu.watch(listener),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(cpu) => cpu.watch(listener),
+        }
+    }
+
+    pub(crate) fn tell(&self, now: Preparing<'_>) {
+        match self {
+            Self::Gpu(gpu) => gpu.tell(now),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(cpu) => cpu.tell(now),
+        }
+    }
+
+    /// Waits until the device has finished all submitted work. Dropped buffers are free then.
+    pub(crate) async fn idle(&self) -> Result<()> {
+        match self {
+            Self::Gpu(gpu) => gpu.idle().await,
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(_) => Ok(()),
+        }
+    }
+
+    /// Returns the GPU, if this is one.
+    pub fn gpu(&self) -> Option<&Gpu> {
+        match self {
+            Self::Gpu(gpu) => Some(gpu),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Cpu(_) => None,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What running a plan has in common on every device: its control by the caller, the report of its
+//! times, the progress of the work before it, and the count of memory.
+
+mod adapter_report;
+mod control;
+mod ledger;
+mod preparing;
+
+pub use self::adapter_report::AdapterReport;
+pub use self::control::{Control, Progress, RunReport, Submission};
+pub use self::ledger::Ledger;
+pub(crate) use self::preparing::Audience;
+pub use self::preparing::{Listener, Preparing};
+
+use crate::error::Result;
+
+/// A function that receives rows of the result: the first row and the one after the last, and their
+/// content. The content is `[rows, w, 4]` bytes or `[c, rows, w]` f32, `c` being 3 for an image.
+pub(crate) type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
