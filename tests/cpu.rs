@@ -17,6 +17,8 @@ mod circles;
 mod clip;
 #[path = "cpu/clip_plans.rs"]
 mod clip_plans;
+#[path = "support/clip_runs.rs"]
+mod clip_runs;
 #[path = "cpu/clips/mod.rs"]
 mod clips;
 #[path = "cpu/config.rs"]

@@ -6,6 +6,8 @@
 mod budgets;
 #[path = "support/clip.rs"]
 mod clip;
+#[path = "support/clip_runs.rs"]
+mod clip_runs;
 #[path = "gpu/clips.rs"]
 mod clips;
 #[path = "gpu/decode.rs"]

@@ -45,16 +45,22 @@ impl Prepared {
     /// [`crate::Error::Device`], which names the buffer, if the host has too little memory.
     pub fn new(cpu: &Cpu, plan: Arc<Plan>, weights: Vec<Arc<CpuBuffer>>) -> Result<Self> {
         assert_eq!(weights.len(), plan.weights.len(), "weights of another plan");
-        let buffers = |name: &str, sizes: &[Bytes]| -> Result<Vec<CpuBuffer>> {
-            let sizes = sizes.iter().enumerate();
-            sizes.map(|(index, bytes)| CpuBuffer::new(cpu, &format!("{name} {index}"), *bytes)).collect()
-        };
-        let (slots, parked) = (buffers("slot", &plan.slots)?, buffers("parked", &plan.parked)?);
+        let sizes = plan.slots.iter().enumerate();
+        let slots: Result<_> =
+            sizes.map(|(index, bytes)| CpuBuffer::new(cpu, &format!("slot {index}"), *bytes)).collect();
+        let parked = plan.parked.iter().map(|bytes| CpuBuffer::uncounted("activations that wait", *bytes));
+        let parked: Result<_> = parked.collect();
         let picture = match plan.memory.picture {
             Bytes(0) => None,
             bytes => Some(CpuBuffer::new(cpu, "picture", bytes)?),
         };
-        let memory = Memory { slots, weights, parked, states: ClipStates::default(), states_of_plan: Vec::new() };
+        let memory = Memory {
+            slots: slots?,
+            weights,
+            parked: parked?,
+            states: ClipStates::default(),
+            states_of_plan: Vec::new(),
+        };
         Ok(Self { cpu: cpu.clone(), plan, memory, picture })
     }
 

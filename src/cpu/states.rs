@@ -3,7 +3,7 @@
 
 use super::{Cpu, CpuBuffer};
 use crate::error::Result;
-use crate::plan::{StatePart, StateUse};
+use crate::plan::{Home, StatePart, StateUse};
 use crate::tensor::Bytes;
 
 #[derive(Debug)]
@@ -27,7 +27,10 @@ impl ClipStates {
             if self.hold(std::slice::from_ref(state)) {
                 continue;
             }
-            let frames = CpuBuffer::new(cpu, &format!("kept of {}", state.name), state.bytes())?;
+            let frames = match state.home {
+                Home::Device => CpuBuffer::new(cpu, &format!("kept of {}", state.name), state.bytes())?,
+                Home::Host => CpuBuffer::uncounted("the states of a clip", state.bytes())?,
+            };
             let table = match state.table {
                 Bytes(0) => None,
                 bytes => Some(CpuBuffer::new(cpu, &format!("kept norm of {}", state.name), bytes)?),

@@ -209,7 +209,7 @@ fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
     Memory {
         weights: own + other_weights,
         slots: plan.slots.iter().copied().sum(),
-        states: plan.states.iter().map(|state| state_bytes(state, plan.kind)).sum(),
+        states: plan.states.iter().map(state_bytes).sum(),
         params: on_device(Bytes(plan.params.len() as u64 + UNUSED_BYTES)),
         staging: on_device(Staging::of(plan).bytes()),
         timestamps: if timestamps { timestamp_bytes(plan) } else { Bytes(0) },
@@ -222,10 +222,10 @@ fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
 }
 
 /// Returns the bytes of a state that are on the device.
-fn state_bytes(state: &StateUse, kind: DeviceKind) -> Bytes {
+fn state_bytes(state: &StateUse) -> Bytes {
     match state.home {
-        Home::Host if kind != DeviceKind::Host => state.table,
-        Home::Host | Home::Device => state.bytes() + state.table,
+        Home::Device => state.bytes() + state.table,
+        Home::Host => state.table,
     }
 }
 

@@ -238,7 +238,17 @@ fn adapters_that_are_not_there() {
     folder.run(&["demo", "--adapter", "voodoo"]).failed("demo", 1, &["\"voodoo\""]);
     folder.run(&["adapters", "--adapter", "voodoo"]).failed("adapters", 1, &["\"voodoo\""]);
     folder.run_without_adapter(&["adapters"]).failed("none", 1, &["no usable GPU adapter", "apt install"]);
-    folder.run_without_adapter(&["demo"]).failed("none", 1, &["no usable GPU adapter", "driver"]);
+    folder.run_without_adapter(&["demo", "--device", "gpu"]).failed("none", 1, &["no usable GPU adapter", "driver"]);
+    let cores = ["-o", "out.png", "--device", "cpu"];
+    folder.decode(&[&cores[..], &["--adapter", "0"]].concat()).failed("both", 1, &["--device cpu", "--adapter"]);
+    folder.decode(&[&cores[..], &["--limits", "webgpu-default"]].concat()).failed("limits", 1, &["--limits"]);
+    folder.decode(&[&cores[..], &["--threads", "0"]].concat()).failed(
+        "threads",
+        1,
+        &["number of threads", "1 or more"],
+    );
+    let adapter = ["-o", "out.png", "--device", "gpu", "--threads", "2"];
+    folder.decode(&adapter).failed("threads of an adapter", 1, &["--threads", "--device cpu"]);
     assert_eq!(folder.names(), before);
 }
 

@@ -52,13 +52,15 @@ fn a_plan_predicts_what_a_decode_takes() {
     let folder = Folder::new();
     let adapter = folder.run(&["adapters", "--json"]).json()[0]["limits"].clone();
     folder.write("limits.json", adapter.to_string().as_bytes());
-    let args =
-        ["plan", "--model", "model", "--size", "20x18", "--precision", "f32", "--json", "--limits", "limits.json"];
-    let plan = folder.run_without_adapter(&args).json();
-    let decode = folder.decode(&["-o", "out.png", "--json"]).json();
-    assert_eq!(plan["predicted_peak_bytes"], decode["measured_peak_bytes"]);
-    let args = ["plan", "--model", "model", "--size", "20x18", "--precision", "f32", "--json", "--adapter", "0"];
-    assert_eq!(folder.run(&args).json()["macs"], plan["macs"]);
+    let args = ["plan", "--model", "model", "--size", "20x18", "--precision", "f32", "--json"];
+    for (device, limits) in [("gpu", "limits.json"), ("cpu", "cpu")] {
+        let plan = folder.run_without_adapter(&[&args[..], &["--limits", limits]].concat()).json();
+        let decode = folder.decode(&["-o", "out.png", "--json", "--device", device]).json();
+        assert_eq!(plan["predicted_peak_bytes"], decode["measured_peak_bytes"], "{device}");
+        if device == "gpu" {
+            assert_eq!(folder.run(&[&args[..], &["--adapter", "0"]].concat()).json()["macs"], plan["macs"]);
+        }
+    }
 }
 
 /// Writes a sparse file with the tensors of a published checkpoint: only its header takes space on

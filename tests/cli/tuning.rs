@@ -12,7 +12,8 @@ fn run(folder: &Folder, args: &[&str]) -> Outcome {
 }
 
 fn decode(folder: &Folder, more: &[&str]) -> Outcome {
-    run(folder, &[&["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "out.npy"], more].concat())
+    let args = ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", "out.npy", "--device", "gpu"];
+    run(folder, &[&args, more].concat())
 }
 
 fn remembered(folder: &Folder) -> PathBuf {

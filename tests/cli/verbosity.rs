@@ -53,7 +53,7 @@ fn verbose_says_what_each_phase_took() {
         });
         lines.collect()
     };
-    let phases = timed(&encode(&folder, &["--verbose"]));
+    let phases = timed(&encode(&folder, &["--verbose", "--device", "gpu"]));
     let compiled =
         phases.iter().position(|phase| phase.starts_with("compile ")).unwrap_or_else(|| panic!("{phases:?}"));
     assert_eq!(phases[..compiled], ["open model", "open device", "load"]);
@@ -79,7 +79,8 @@ fn each_phase_has_a_bar_on_a_terminal() {
     let folder = folder();
     let on_terminal = |flags: &str| {
         let wgvae = env!("CARGO_BIN_EXE_wgvae");
-        let line = format!("'{wgvae}' decode --model model --latents latents.safetensors -o out.png {flags}");
+        let line =
+            format!("'{wgvae}' decode --model model --latents latents.safetensors -o out.png --device gpu {flags}");
         let mut script = std::process::Command::new("script");
         script.args(["-qec", &line, "/dev/null"]).current_dir(folder.path(".")).stdin(std::process::Stdio::null());
         script.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -1,10 +1,19 @@
 //! Decodes and encodes on the host: they agree with diffusers, take the memory that was predicted,
 //! and give the same bits for every budget and number of threads.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use pollster::block_on;
 use wgvae::device::{Cpu, CpuOptions};
-use wgvae::{Bytes, Control, DecodeOptions, Device, Latents, LoadOptions, Precision, Vae};
+use wgvae::{
+    Bytes, Control, DecodeOptions, Decoded, Device, Directions, Error, Latents, LoadOptions, Precision, Progress,
+    Result, Vae,
+};
 
+use crate::clip::latents_of;
+use crate::clip_runs;
 use crate::family::{check_family, checkpoint};
 use crate::golden::Golden;
 use crate::interpret::assert_same_bits;
@@ -52,5 +61,97 @@ fn budgets_and_threads_change_no_bit() {
         let (pixels, peak) = decode(&cpu(threads), &golden, Some(budget));
         assert!(peak <= budget, "{peak} of {budget}");
         assert_same_bits(&pixels, &whole, &format!("within {budget} on {threads} threads"));
+    }
+}
+
+#[test]
+fn clips_agree_with_their_class() {
+    for name in ["clip_wan", "clip_seedvr"] {
+        let golden = Golden::open(name);
+        let cpu = cpu(2);
+        let load = LoadOptions { directions: Directions::Both, clips: true, ..LoadOptions::default() };
+        let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), load)).unwrap();
+        let (frames, plans) = clip_runs::decode(&mut vae, &latents_of(&golden.latents()), None);
+        clip_runs::check(&golden, &format!("{name} frames"), "frames", &frames, Precision::F32);
+        assert_eq!(cpu.ledger().peak(), plans.peak(), "{name}: bytes counted and predicted");
+        let (moments, _) = clip_runs::encode(&mut vae, &golden.pixels().unwrap(), None);
+        clip_runs::check(&golden, &format!("{name} moments"), "moments", &moments, Precision::F32);
+        // A clip keeps its states, also those that a budget would send to host memory elsewhere.
+        let budget = Bytes(plans.peak().0 / 20 * 19);
+        let latents = latents_of(&golden.latents());
+        let (within, plans) = clip_runs::decode(&mut vae, &latents, Some(budget));
+        assert!(plans.peak() <= budget, "{name}: {} within {budget}", plans.peak());
+        clip_runs::assert_same_bits(&within, &frames, &format!("{name} within {budget}"));
+    }
+}
+
+/// Decodes step by step, and sets `cancel` after step `last`.
+fn decode_up_to(vae: &mut Vae, latents: &Latents, last: Option<usize>) -> Result<Decoded<Vec<f32>>> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let mut step = 0;
+    let mut progress = |_: Progress<'_>| {
+        cancel.store(Some(step) == last, Ordering::Relaxed);
+        step += 1;
+    };
+    let mut control = Control {
+        progress: Some(&mut progress),
+        cancel: Some(Arc::clone(&cancel)),
+        submission_target: Some(Duration::ZERO),
+    };
+    block_on(vae.decode_raw(latents, &DecodeOptions::default(), &mut control))
+}
+
+#[test]
+fn a_decode_may_be_cancelled_at_any_step() {
+    let golden = Golden::open("toy_odd");
+    let cpu = cpu(2);
+    let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), LoadOptions::default())).unwrap();
+    let latents = Latents::new(golden.latents()).unwrap();
+    let wanted = decode_up_to(&mut vae, &latents, None).unwrap().pixels;
+    let created = cpu.ledger().created();
+    for last in [0, 7, 20] {
+        let cancelled = decode_up_to(&mut vae, &latents, Some(last));
+        assert!(matches!(cancelled, Err(Error::Cancelled)), "after step {last}");
+        assert_same_bits(&decode_up_to(&mut vae, &latents, None).unwrap().pixels, &wanted, "after a cancel");
+    }
+    assert_eq!(cpu.ledger().created(), created, "nothing was allocated anew");
+}
+
+#[test]
+fn too_little_memory_takes_a_smaller_plan_or_is_an_error() {
+    let golden = Golden::open("toy_odd");
+    let (wanted, peak) = decode(&cpu(2), &golden, None);
+    let checkpoint = checkpoint(&golden);
+    let latents = Latents::new(golden.latents()).unwrap();
+    for (part, fits) in [(85, true), (5, false)] {
+        let memory_limit = Some(Bytes(peak.0 * part / 100));
+        let cpu = Cpu::new(&CpuOptions { threads: Some(2), memory_limit }).unwrap();
+        let ran = block_on(async {
+            let mut vae = Vae::load(&cpu, &checkpoint, LoadOptions::default()).await?;
+            vae.decode_raw(&latents, &DecodeOptions::default(), &mut Control::default()).await
+        });
+        match ran {
+            Ok(decoded) if fits => {
+                assert!(decoded.fallback.is_some(), "{part} % was enough");
+                assert_same_bits(&decoded.pixels, &wanted, "by a smaller plan");
+            }
+            Err(Error::Device(error)) if !fits => {
+                assert!(error.to_string().contains("allowed are in use"), "{error}");
+            }
+            other => panic!("{part} %: {:?}", other.map(|decoded| decoded.fallback)),
+        }
+        assert_eq!(cpu.ledger().current(), Bytes(0), "left behind at {part} %");
+    }
+}
+
+#[test]
+fn options_without_a_meaning_are_errors() {
+    let none = Cpu::new(&CpuOptions { threads: Some(0), ..CpuOptions::default() });
+    assert!(none.unwrap_err().to_string().contains("number of threads: expected 1 or more, found 0"));
+    let golden = Golden::open("toy_odd");
+    for precision in [Precision::F16, Precision::Fast] {
+        let options = LoadOptions { precision, ..LoadOptions::default() };
+        let error = block_on(Vae::load(&cpu(1), &checkpoint(&golden), options)).unwrap_err().to_string();
+        assert!(error.contains("precision: expected auto or f32, on the CPU"), "{error}");
     }
 }

@@ -10,13 +10,14 @@ use wgvae::device::DeviceError;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::plan::Home;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images, LatentSpace,
-    Latents, LoadOptions, Plans, Precision, Progress, Result, Size, Vae,
+    Bytes, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents,
+    LoadOptions, Plans, Precision, Progress, Result, Size, Vae,
 };
 
-use crate::clip::{frames_of, latents_of, parts, size_of_frame};
+use crate::clip::{latents_of, size_of_frame};
+use crate::clip_runs::{assert_same_bits, check, decode, encode};
 use crate::families::PRECISIONS;
-use crate::family::{checkpoint, relative_error};
+use crate::family::checkpoint;
 use crate::formula;
 use crate::golden::Golden;
 
@@ -30,37 +31,6 @@ fn load(golden: &Golden, (precision, packed): (Precision, bool), weights_on_host
     (gpu, vae)
 }
 
-/// Decodes all frames of a clip.
-fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
-    let options = DecodeOptions { memory_budget: budget, ..DecodeOptions::default() };
-    let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
-    let mut frames = Vec::new();
-    for index in 0..latents.count() {
-        let mut sink = |pixels| {
-            let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
-            frames.extend(values);
-            Ok(())
-        };
-        block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).unwrap();
-    }
-    (frames, clip.plans().clone())
-}
-
-/// Encodes a clip to all its moments.
-fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
-    let options = EncodeOptions { memory_budget: budget, ..EncodeOptions::default() };
-    let size = size_of_frame(pixels);
-    let mut clip = block_on(vae.encode_clip(size, &options)).unwrap();
-    let mut moments = Vec::new();
-    for (_, range) in parts(pixels.shape[2], 4) {
-        assert_eq!(clip.wants() as usize, range.len());
-        let shape = vec![range.len(), 3, size.height as usize, size.width as usize];
-        let frames = Images::new(HostTensor { shape, data: frames_of(pixels, range) }).unwrap();
-        moments.extend(block_on(clip.encode(&frames, &mut Control::default())).unwrap().moments.data);
-    }
-    (moments, clip.plans().clone())
-}
-
 /// Returns the smallest budget for which `plan` finds plans, starting from a budget of one byte.
 fn smallest_budget(plan: impl Fn(Option<Bytes>) -> Result<Plans>) -> Bytes {
     let mut budget = Bytes(1);
@@ -72,16 +42,6 @@ fn smallest_budget(plan: impl Fn(Option<Bytes>) -> Result<Plans>) -> Bytes {
         }
     }
     panic!("no budget is enough")
-}
-
-fn check(golden: &Golden, what: &str, output: &str, found: &[f32], precision: Precision) {
-    let wanted = golden.output(output).unwrap();
-    let (error, f16_error) = (relative_error(found, &frames_of(wanted, 0..wanted.shape[2])), golden.f16_error(output));
-    println!("{what}: {error:.1e}, torch in f16 {f16_error:.1e}");
-    // torch's own error in f32 is 5e-6 where values are clamped.
-    let f32_error: f32 = golden.metadata[&format!("{output}_f32_error")].parse().unwrap();
-    let most = if precision == Precision::F32 { (4.0 * f32_error).max(1e-5) } else { 2.0 * f16_error };
-    assert!(error <= most, "{what}: {error:.1e}, at most {most:.1e}");
 }
 
 /// Decodes and encodes the clip of fixture `name`: without a budget, with the predicted memory, and
@@ -115,12 +75,6 @@ fn clip(name: &str) {
         let (within, _) = encode(&mut vae, &pixels, Some(budget));
         assert_same_bits(&within, &moments, &format!("{name} moments {precision:?} within {budget}"));
     }
-}
-
-fn assert_same_bits(found: &[f32], wanted: &[f32], what: &str) {
-    assert_eq!(found.len(), wanted.len(), "{what}");
-    let other = found.iter().zip(wanted).position(|(one, other)| one.to_bits() != other.to_bits());
-    assert_eq!(other, None, "{what}: first value with other bits");
 }
 
 #[test]

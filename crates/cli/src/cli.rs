@@ -316,8 +316,9 @@ struct PlanArgs {
     /// Output: a picture, or floats before clamping
     #[arg(long, value_enum, default_value_t = OutputArg::Rgba8)]
     output: OutputArg,
-    /// Limits to use: webgpu-default, assumed to have `shader-f16` (see --packed), or a JSON file
-    #[arg(long, value_name = "webgpu-default|FILE", default_value = "webgpu-default")]
+    /// Limits to use: webgpu-default, assumed to have `shader-f16` (see --packed); cpu, for the
+    /// cores of a machine (--device cpu); or a JSON file
+    #[arg(long, value_name = "webgpu-default|cpu|FILE", default_value = "webgpu-default")]
     limits: String,
     /// Plan for a device without `shader-f16`, where halves are packed in pairs
     #[arg(long)]

@@ -17,7 +17,7 @@ fn floats_are_those_of_the_class_and_a_budget_changes_no_bit() {
         assert!(said.contains(words), "{words} is not in {said}");
     }
     assert_close(&folder.npy("out.npy"), &fixture("clip_wan", "frames"));
-    let whole = folder.decode_clip(&["-o", "again.npy", "--json"]).json();
+    let whole = folder.decode_clip(&["-o", "again.npy", "--json", "--device", "gpu"]).json();
     let half = (whole["predicted_peak_bytes"].as_u64().unwrap() * 3 / 5).to_string();
     let more = ["--memory-budget", &half, "--parking", "on", "--limits", "webgpu-default"];
     let within = folder.decode_clip(&[&["-o", "within.npy", "--json"], &more[..]].concat()).json();

@@ -27,14 +27,14 @@ fn frame_of(clip: &HostTensor, index: usize) -> HostTensor {
 #[test]
 fn moments_are_those_of_the_class_and_a_budget_changes_no_bit() {
     let folder = Folder::for_video();
-    let said = encode(&folder, "pixels.npy", &["--moments", "-o", "moments.npy"]);
+    let said = encode(&folder, "pixels.npy", &["--moments", "-o", "moments.npy", "--device", "gpu"]);
     assert!(said.stdout.contains("wrote moments.npy (of 17 frames, 47x31)"), "{}", said.stdout);
     assert!(said.stderr.contains("note: pixels.npy: 47x31 is no multiple of 8 pixels"), "{}", said.stderr);
     let moments = folder.npy("moments.npy");
     assert_close(&moments, &fixture("clip_wan", "moments"));
 
-    let report = encode(&folder, "pixels.npy", &["-o", "own.npy", "--unscaled", "--report", "report.json", "--json"]);
-    let report = report.json();
+    let more = ["-o", "own.npy", "--unscaled", "--report", "report.json", "--json", "--device", "gpu"];
+    let report = encode(&folder, "pixels.npy", &more).json();
     assert_eq!(report["measured_peak_bytes"], report["predicted_peak_bytes"]);
     assert_eq!(report["images"], json!([{ "file": "pixels.npy", "count": 17, "size": { "width": 47, "height": 31 } }]));
     let parts: Vec<u64> =
@@ -45,8 +45,8 @@ fn moments_are_those_of_the_class_and_a_budget_changes_no_bit() {
     assert_eq!(own.data, moments.data[..moments.data.len() / 2], "the mode is the mean");
 
     let budget = (report["predicted_peak_bytes"].as_u64().unwrap() * 3 / 5).to_string();
-    let within = ["-o", "within.npy", "--unscaled", "--memory-budget", &budget, "--parking", "on", "--json"];
-    let within = encode(&folder, "pixels.npy", &within).json();
+    let more = ["-o", "within.npy", "--unscaled", "--memory-budget", &budget, "--parking", "on", "--json"];
+    let within = encode(&folder, "pixels.npy", &[&more[..], &["--device", "gpu"]].concat()).json();
     assert!(within["measured_peak_bytes"].as_u64() <= budget.parse().ok());
     assert_eq!(folder.read("within.npy"), folder.read("own.npy"));
 }

@@ -4,7 +4,7 @@ mod budgets;
 mod clip;
 
 use wgvae::config::{AutoencoderConfig, Family};
-use wgvae::device::DeviceLimits;
+use wgvae::device::{DeviceKind, DeviceLimits};
 use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request, Result};
 
 use super::clips::parts;
@@ -22,7 +22,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device, nothing speaks against half precision.
-        (PrecisionArg::Auto, None) => Precision::F16,
+        (PrecisionArg::Auto, None) if limits.kind != DeviceKind::Host => Precision::F16,
         (given, _) => given.into(),
     };
     let storage = precision.storage(&limits);
@@ -58,6 +58,8 @@ async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {
     let mut limits = if let Some(adapter) = &args.adapter {
         let options = GpuOptions { adapter: Some(adapter.clone()), ..GpuOptions::default() };
         Gpu::request(&options).await?.limits().clone()
+    } else if args.limits == "cpu" {
+        DeviceLimits::host()
     } else if args.limits == "webgpu-default" {
         DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() }
     } else {
@@ -68,8 +70,10 @@ async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {
 }
 
 fn read_limits(path: &str) -> Result<DeviceLimits> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::Io { path: format!("--limits {path} (neither webgpu-default nor a file)"), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+        path: format!("--limits {path} (neither webgpu-default, nor cpu, nor a file)"),
+        source,
+    })?;
     serde_json::from_str(&text).map_err(|error| Error::Format {
         file: path.to_owned(),
         problem: format!("not the limits of a device (see wgvae adapters --json): {error}"),
