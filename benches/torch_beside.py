@@ -3,8 +3,8 @@
     python benches/torch_beside.py [--device cuda] [--side 1024] [--rounds 3] -- COMMAND OF wgvae...
 
 COMMAND runs the release binary, such as `target/release/wgvae`. diffusers decodes the pictures.
-On the CPU a clip of SeedVR2 follows, by tests/fixtures/seedvr_reference.py in torch, the whole clip
-at once. On a GPU both sides decode in every precision that they have: torch in f32 with and without
+On the CPU wgvae decodes on the machine's cores and, if there is a driver, by shaders on it. A clip
+of SeedVR2 follows, by tests/fixtures/seedvr_reference.py in torch, the whole clip at once. On a GPU both sides decode in every precision that they have: torch in f32 with and without
 TF32 (which torch uses by default) and in f16 or bfloat16; wgvae in f32, f16, fast, and fast on
 matrix units. Times include the picture's way to the host. Memory is the peak on the device: what
 torch's allocator reserved, and what wgvae counted.
@@ -67,9 +67,13 @@ def main():
     parser.add_argument("--side", type=int, default=128, help="of the pictures, pixels")
     parser.add_argument("--latents", type=int, default=3, help="frames of latents of the clip, 0 for no clip")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-shaders", dest="shaders", action="store_const", const=[], default=["f32 --device gpu"])
+    parser.add_argument("--threads", type=int, help="of torch and of wgvae on the cores")
     parser.add_argument("command", nargs="+", help="what runs wgvae")
     args = parser.parse_args()
     torch.manual_seed(0)
+    if args.threads:
+        torch.set_num_threads(args.threads)
     torch.set_grad_enabled(False)
     print(f"torch {torch.__version__}, {name_of(args.device)}\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -124,7 +128,9 @@ def decodes(family, folder, args):
     numpy.save(file, latents.numpy())
     own = to_own(latents, config)
     yield from torch_ways(model, own, half, args)
-    for precision in ["f32"] if args.device == "cpu" else ["f32", "f16", "fast", "fast --matrix-units"]:
+    threads = f" --threads {args.threads}" if args.threads else ""
+    on_gpu = ["f32", "f16", "fast", "fast --matrix-units"]
+    for precision in [f"f32 --device cpu{threads}", *args.shaders] if args.device == "cpu" else on_gpu:
         command = [*args.command, "decode", "--model", folder / family, "--latents", file]
         # The first decode compiles: later ones count.
         # A clip is decoded once, in parts: compiling counts, unless the driver remembers it.
@@ -206,7 +212,8 @@ def clip(folder, args):
         result = model.decode(latents).numpy()
         return result, time.perf_counter() - start, 0
 
-    command = [*args.command, "decode", "--model", folder / "seedvr2.safetensors", "--family", "seedvr2"]
+    command = [*args.command, "decode", "--device", "cpu", "--model", folder / "seedvr2.safetensors"]
+    command += ["--family", "seedvr2"]
     command += ["--latents", folder / "clip.npy", "-o", folder / "clip.out.npy", "--precision", "f32"]
 
     def by_wgvae():

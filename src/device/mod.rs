@@ -24,6 +24,18 @@ use crate::kernels::choice::KernelChoice;
 pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 
 /// A device that can run plans. Cheap to clone; all clones are one device.
+///
+/// ```no_run
+/// # async fn open() -> wgvae::Result<()> {
+/// use wgvae::device::{CpuOptions, Device};
+/// use wgvae::{Checkpoint, GpuOptions, LoadOptions, Vae};
+///
+/// let device = Device::best(&GpuOptions::default(), &CpuOptions::default()).await?;
+/// println!("on {}", device.adapter().name);
+/// let vae = Vae::load(&device, &Checkpoint::open("sd-vae-ft-mse").await?, LoadOptions::default()).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub enum Device {
     /// A GPU, or a driver that emulates one.

@@ -19,8 +19,15 @@ const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", 
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
     cargo(&["build", "--release", "--package", "wgvae-cli"])?;
-    ensure_adapter(&wgvae())?;
-    run(Command::new(wgvae()).arg("demo").arg("--output").arg(output))
+    let mut demo = Command::new(wgvae());
+    demo.arg("demo").arg("--output").arg(output);
+    match ensure_adapter(&wgvae()) {
+        Ok(()) => run(demo.arg("--both")),
+        Err(error) => {
+            println!("{error}; decoding on the CPU");
+            run(demo.args(["--device", "cpu"]))
+        }
+    }
 }
 
 /// Runs all checks. With `full`, sweeps take every step instead of a few.

@@ -256,6 +256,10 @@ struct DemoArgs {
     output: PathBuf,
     #[command(flatten)]
     device: DeviceArgs,
+    /// Then decode on this machine's cores and on the best adapter, print time and memory of both,
+    /// and fail if their pictures differ by more than one level
+    #[arg(long, conflicts_with = "json")]
+    both: bool,
     /// Print the facts as JSON
     #[arg(long)]
     json: bool,

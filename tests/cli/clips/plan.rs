@@ -34,12 +34,14 @@ fn check_prediction(folder: &Folder, device: &str, limits: &str) {
     let done = folder.run(&Folder::encoding("pixels.npy", &[&["-o", "out.npy", "--json"], &on[..]].concat())).json();
     assert_eq!(encode["predicted_peak_bytes"], done["measured_peak_bytes"]);
 
-    let budget = (decode["predicted_peak_bytes"].as_u64().unwrap() * 9 / 10).to_string();
-    let budget = ["--memory-budget", &budget, "--parking", "on"];
-    let within = planned(&[&["17", "--size", "40x24"], &budget[..]].concat());
-    let done = folder.decode_clip(&[&["-o", "frames/%d.png", "--json"], &budget[..], &on].concat()).json();
-    assert_eq!(within["predicted_peak_bytes"], done["measured_peak_bytes"]);
-    assert_eq!(within["clip"]["host_bytes"], done["clip"]["host_bytes"]);
+    if device == "gpu" {
+        let budget = (decode["predicted_peak_bytes"].as_u64().unwrap() * 3 / 5).to_string();
+        let budget = ["--memory-budget", &budget, "--parking", "on"];
+        let within = planned(&[&["17", "--size", "40x24"], &budget[..]].concat());
+        let done = folder.decode_clip(&[&["-o", "frames/%d.png", "--json"], &budget[..], &on].concat()).json();
+        assert_eq!(within["predicted_peak_bytes"], done["measured_peak_bytes"]);
+        assert_eq!(within["clip"]["host_bytes"], done["clip"]["host_bytes"]);
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `wgvae demo`.
 
 use wgvae::demo;
-use wgvae::{DecodeOptions, LoadOptions, Result};
+use wgvae::device::{Cpu, CpuOptions};
+use wgvae::{Checkpoint, DecodeOptions, Device, Error, Gpu, GpuOptions, Latents, LoadOptions, Result};
 
 use super::interrupt::Interrupt;
 use super::output::OutputFiles;
@@ -27,5 +28,36 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let request = options.request(latents.size(), latents.space(), files.format());
     let report = Report::of_decode(&device, &mut vae, &request, &runs, &files.names()).await?;
     interrupt.write(files.finish())?;
-    Ok(report.show(args.json, stdio::is_meant(&args.output)))
+    let mut text = report.show(args.json, stdio::is_meant(&args.output));
+    if args.both {
+        text.push('\n');
+        text.push_str(&both(&checkpoint, &latents).await?);
+    }
+    Ok(text)
+}
+
+/// Decodes on the machine's cores and with shaders on the best adapter. Returns time and memory of
+/// both.
+///
+/// # Errors
+/// If a level of a pixel differs by more than one.
+async fn both(checkpoint: &Checkpoint, latents: &Latents) -> Result<String> {
+    let devices =
+        [Device::Cpu(Cpu::new(&CpuOptions::default())?), Device::Gpu(Gpu::request(&GpuOptions::default()).await?)];
+    let (mut pictures, mut lines) = (Vec::new(), Vec::new());
+    for device in devices {
+        let mut vae = load(&device, checkpoint, LoadOptions::default()).await?;
+        // The first decode compiles.
+        vae.decode(latents).await?;
+        let decoded = vae.decode(latents).await?;
+        let adapter = device.adapter();
+        let (seconds, peak) = (decoded.run.seconds, device.ledger().peak());
+        lines.push(format!("{} ({}): {seconds:.2} s, {peak}", adapter.name, adapter.backend));
+        pictures.push(decoded.pixels);
+    }
+    let most = pictures[0].iter().zip(&pictures[1]).map(|(one, other)| one.abs_diff(*other)).max().unwrap_or(0);
+    if most > 1 {
+        return Err(Error::input("the two pictures", "levels at most 1 apart", format!("levels {most} apart")));
+    }
+    Ok(format!("both ways, levels at most {most} apart:\n{}", lines.join("\n")))
 }
