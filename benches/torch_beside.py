@@ -213,7 +213,7 @@ def clip(folder, args):
         return result, time.perf_counter() - start, 0
 
     command = [*args.command, "decode", "--device", "cpu", "--model", folder / "seedvr2.safetensors"]
-    command += ["--family", "seedvr2"]
+    command += ["--family", "seedvr2", "--unscaled"]
     command += ["--latents", folder / "clip.npy", "-o", folder / "clip.out.npy", "--precision", "f32"]
 
     def by_wgvae():

@@ -324,7 +324,7 @@ def draw_layers():
     box(510, 16, 230, 52, "Python", "python/src, python/wgvae")
     box(20, 100, 720, 52, "vae", "the facade: load, plan, decode, encode; beside it: selftest, tuning")
     box(20, 196, 170, 66, "io", "bytes in and out", "no wgpu")
-    box(205, 196, 170, 66, "gpu", "runs a plan", "alone names wgpu")
+    box(205, 196, 170, 66, "device: gpu, cpu", "runs a plan", "gpu alone names wgpu")
     box(390, 196, 350, 66, "plan", "when and where: graph + limits + options", "a value; no wgpu, no clock")
     box(390, 292, 170, 52, "kernels", "how one op runs")
     box(570, 292, 170, 52, "model", "what to compute")

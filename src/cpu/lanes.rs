@@ -1,8 +1,9 @@
 //! Vectors of neighbouring channels, and functions of them.
 //!
-//! Everything between `Arch::dispatch` and an instruction must be inlined: what is not has no vector
-//! instructions and passes vectors through memory. So these functions are `inline(always)`, and
-//! kernels use loops where closures, `array::from_fn` and `array::map` would read better.
+//! Everything between `Arch::dispatch` and an instruction must be inlined. A function that is not
+//! has no vector instructions, and passes vectors through memory. So these functions are
+//! `inline(always)`, and kernels use loops where closures, `array::from_fn` and `array::map` would
+//! read better.
 
 use pulp::Simd;
 

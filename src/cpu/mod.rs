@@ -92,7 +92,8 @@ impl Cpu {
         &self.inner.report
     }
 
-    /// Sets the listener that hears the progress of loading weights, from now on. `None` removes it.
+    /// Sets the listener that hears the progress of loading weights, from now on. `None` removes
+    /// it.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
         self.inner.audience.set(listener);
     }

@@ -32,7 +32,8 @@ pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 ///
 /// let device = Device::best(&GpuOptions::default(), &CpuOptions::default()).await?;
 /// println!("on {}", device.adapter().name);
-/// let vae = Vae::load(&device, &Checkpoint::open("sd-vae-ft-mse").await?, LoadOptions::default()).await?;
+/// let checkpoint = Checkpoint::open("sd-vae-ft-mse").await?;
+/// let vae = Vae::load(&device, &checkpoint, LoadOptions::default()).await?;
 /// # Ok(())
 /// # }
 /// ```

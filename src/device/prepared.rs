@@ -1,6 +1,5 @@
 //! A plan with its buffers on a device.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{ClipStates, Device, DeviceBuffer};
@@ -66,7 +65,7 @@ impl Prepared {
             #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(prepared) => match input {
                 Input::Host(inputs) => {
-                    let inputs: Vec<&[f32]> = inputs.iter().map(Cow::as_ref).collect();
+                    let inputs: Vec<&[f32]> = inputs.iter().map(|input| &**input).collect();
                     prepared.run(&inputs, control, sink)
                 }
                 Input::Foreign { buffer, .. } => match **buffer {},

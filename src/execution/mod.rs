@@ -1,5 +1,5 @@
-//! What running a plan has in common on every device: its control by the caller, the report of its
-//! times, the progress of the work before it, and the count of memory.
+//! Parts of running a plan that all devices have in common: control by the caller, the report of
+//! times, the progress of the work before, and the count of memory.
 
 mod adapter_report;
 mod control;

@@ -27,7 +27,7 @@ pub struct DeviceClass {
 /// convolutions; reading and writing is part of them.
 const CPU: DeviceClass = DeviceClass { macs: 5.5e10, memory: f64::INFINITY, link: 4e9, launch: 2e-5, cores: 0 };
 
-/// The same two cores without a driver.
+/// Two such cores without a driver.
 const HOST: DeviceClass = DeviceClass { macs: 1.6e11, launch: 1e-5, ..CPU };
 
 impl DeviceClass {

@@ -53,8 +53,8 @@ impl VaeWeights {
         Ok(loaded)
     }
 
-    /// Stores a packed weight, on the host or on the device. `needed` is the bytes of all weights, for
-    /// an error.
+    /// Stores a packed weight, on the host or on the device. `needed` is the bytes of all weights,
+    /// for an error.
     async fn keep(&mut self, device: &Device, weight: &WeightUse, packed: &[u8], needed: Bytes) -> Result<()> {
         let key = weight.key();
         if let Some(host) = &mut self.host {

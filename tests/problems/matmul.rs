@@ -74,14 +74,11 @@ fn problem(
     let transposed = epilogue == Epilogue::BiasTransposed;
     let factors = epilogue == Epilogue::RowFactors;
     let in_columns = transforms == Some(Transforms::Runs);
+    let block = products.block_columns4();
     let (b_row, b_block, b_size) = if transforms.is_some() {
-        (
-            products.block_columns4(),
-            k4 * 4 * products.block_columns4(),
-            n4.div_ceil(products.block_columns4()) * products.block_columns4() * k4 * 4,
-        )
+        (block, k4 * 4 * block, n4.div_ceil(block) * block * k4 * 4)
     } else {
-        (n4, products.block_columns4(), n4 * k4 * 4)
+        (n4, block, n4 * k4 * 4)
     };
     let m_stored = if transposed { m.next_multiple_of(4) } else { m };
     let (c_row, c_frame, c_size) = if transposed {

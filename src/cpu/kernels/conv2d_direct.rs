@@ -10,7 +10,7 @@ use crate::kernels::conv2d_direct::Conv2dDirectParams;
 /// Neighbouring pixels whose sums stay in registers.
 const PIXELS: usize = 8;
 
-/// What all rows of a launch have in common.
+/// A launch, for all of its rows.
 struct Convolution<'a> {
     p: Conv2dDirectParams,
     /// `[rows, w, frames_in, c_in]`.

@@ -1,6 +1,5 @@
 //! Merges the moments of all runs and channels of a group: the factors and summands of the norm.
-//! Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-//! variances", 1979; here in f64.
+//! The merge is that of `shaders/parts/moments.wgsl`, in f64.
 
 use rayon::prelude::*;
 

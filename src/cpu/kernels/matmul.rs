@@ -112,7 +112,7 @@ struct Rows<'a, 'c> {
     /// First row of a.
     first: usize,
     rows: usize,
-    /// The same rows of c.
+    /// These rows of c.
     c: &'c mut [f32],
     c_row: usize,
 }

@@ -1,4 +1,5 @@
-//! The kernels on the host, under the stems of their shaders, with the same parameters and bindings.
+//! The kernels on the host, under the stems of their shaders, with the same parameters and
+//! bindings.
 //!
 //! Each splits its output among the threads of the current pool, so that no two threads write the
 //! same memory, and computes whole vectors of neighbouring channels. The order of every sum depends

@@ -16,7 +16,7 @@ const B: f32 = std::f32::consts::SQRT_2;
 /// Tiles of a task.
 const TILES: usize = 8;
 
-/// What all tiles of a launch have in common.
+/// A launch, for all of its tiles.
 struct Image<'a> {
     p: InParams,
     /// `[rows, w, channels]`.

@@ -13,12 +13,12 @@ const A: f32 = std::f32::consts::FRAC_1_SQRT_2;
 const B: f32 = std::f32::consts::SQRT_2;
 const SIDE: usize = 4;
 
-/// What all runs of a launch have in common.
+/// A launch, for all of its runs.
 struct Products<'a> {
     p: OutParams,
     /// `[36, tiles, channels]`.
     m: &'a [f32],
-    /// Of one frame.
+    /// `[channels of one frame]`.
     bias: &'a [f32],
     accumulate: bool,
     relu: bool,

@@ -1,4 +1,5 @@
-//! u = G w G^T of 3x3 filters. The points and G are those of `shaders/parts/transform_weights.wgsl`.
+//! u = G w G^T of 3x3 filters. The points and G are those of
+//! `shaders/parts/transform_weights.wgsl`.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
