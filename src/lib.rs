@@ -110,8 +110,8 @@ pub mod report {
 }
 
 /// Parts of the crate for the other crates of its repository and for its own tests. This module
-/// and the hidden modules `cpu`, `demo`, `gpu`, `kernels`, `model` and `plan` are not part of the API:
-/// they change without notice.
+/// and the hidden modules `cpu`, `demo`, `gpu`, `kernels`, `model` and `plan` are not part of the
+/// API: they change without notice.
 #[doc(hidden)]
 pub mod internals {
     #[cfg(not(target_arch = "wasm32"))]
