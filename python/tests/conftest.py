@@ -27,7 +27,9 @@ def cli() -> Callable[..., None]:
     program = os.environ.get("WGVAE_CLI", str(ROOT / "target" / "release" / "wgvae"))
 
     def run(*arguments: object) -> None:
-        subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+        # The package runs on an adapter, so the command line must not take the cores.
+        device = ["--device", "gpu"]
+        subprocess.run([program, *map(str, arguments), *device], check=True, stdout=subprocess.DEVNULL)
 
     return run
 

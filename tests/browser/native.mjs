@@ -49,7 +49,7 @@ export async function runPlainly(program, parameters, env = {}) {
 export async function decodeNatively(folder, output, precision, ...more) {
   const latents = join(folder, 'latents.safetensors');
   const file = join(folder, output);
-  await promisify(execFile)(WGVAE, ['decode', '--model', folder, '--latents', latents, '--precision', precision, '-o', file, ...more]);
+  await promisify(execFile)(WGVAE, ['decode', '--device', 'gpu', '--model', folder, '--latents', latents, '--precision', precision, '-o', file, ...more]);
   return file;
 }
 
@@ -63,7 +63,7 @@ export async function sampleNatively(folder, pixels, seed) {
   const [image, file] = ['pixels.safetensors', 'sampled.safetensors'].map((name) => join(folder, name));
   await writeFile(image, writeSafetensors([['image', pixels]]));
   const model = join(folder, 'both.safetensors');
-  await promisify(execFile)(WGVAE, ['encode', '--model', model, '--image', image, '--precision', 'f32', '--sample', '--seed', `${seed}`, '-o', file]);
+  await promisify(execFile)(WGVAE, ['encode', '--device', 'gpu', '--model', model, '--image', image, '--precision', 'f32', '--sample', '--seed', `${seed}`, '-o', file]);
   return readSafetensors(await readFile(file)).tensor('latents');
 }
 

@@ -42,19 +42,16 @@ fn a_machine_that_decodes_is_ready() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_what_to_do_and_the_exit_code_1() {
+fn without_an_adapter_a_machine_is_ready_and_told_what_a_gpu_needs() {
     let folder = Folder::new();
-    let said = folder.run_without_adapter(&["doctor"]);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    let missing: Vec<&str> = said.stdout.lines().filter(|line| line.starts_with("missing ")).collect();
-    for words in [["adapter", "none"], ["VK_DRIVER_FILES", "/nonexistent/driver.json"]] {
-        assert!(missing.iter().any(|line| words.iter().all(|word| line.contains(word))), "{words:?}: {}", said.stdout);
+    let said = folder.run_without_adapter(&["doctor"]).ok();
+    let hints: Vec<&str> = said.stdout.lines().filter(|line| line.starts_with("hint ")).collect();
+    for words in [["adapter", "run on the CPU"], ["VK_DRIVER_FILES", "/nonexistent/driver.json"]] {
+        assert!(hints.iter().any(|line| words.iter().all(|word| line.contains(word))), "{words:?}: {}", said.stdout);
     }
-    assert!(!said.stderr.contains("error: "), "{said:?}");
-    let json = folder.run_without_adapter(&["doctor", "--json"]);
-    assert_eq!(json.code, Some(1));
-    let found: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((&found["ready"], line(&found, "adapter").0.as_str()), (&Value::Bool(false), "missing"));
+    let found = folder.run_without_adapter(&["doctor", "--json"]).json();
+    assert_eq!(found["ready"], true, "{found}");
+    assert!(line(&found, "cpu").1.contains("thread"), "{found}");
 }
 
 #[test]

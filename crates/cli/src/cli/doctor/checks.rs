@@ -58,9 +58,13 @@ const MESA_PACKAGES: &str = "Debian and Ubuntu: apt install mesa-vulkan-drivers 
 
 /// Returns all checks, ordered so that prerequisites come first.
 pub(super) fn checks(facts: &Facts) -> Vec<Check> {
-    let mut checks = drivers(facts);
+    let mut checks = vec![ok("cpu", &facts.cpu)];
+    checks.extend(drivers(facts));
     match facts.adapters.first() {
-        None => checks.push(missing("adapter", format!("none: {}", no_adapter_advice(facts)))),
+        None => {
+            let text = format!("none, so decodes run on the CPU. For a GPU: {}", no_adapter_advice(facts));
+            checks.push(hint("adapter", text));
+        }
         Some(best) => {
             let adapters = facts.adapters.iter().enumerate();
             checks.extend(adapters.map(|(index, adapter)| ok(format!("adapter {index}"), described(adapter))));
@@ -85,10 +89,10 @@ fn drivers(facts: &Facts) -> Vec<Check> {
     if let Some(named) = &facts.named {
         let paths: Vec<String> = named.missing.iter().map(|path| path.display().to_string()).collect();
         let text = format!("names files that do not exist ({}): correct or unset it", paths.join(", "));
-        checks.push(match (paths.is_empty(), facts.adapters.is_empty()) {
-            (true, _) => ok(named.variable, "names drivers, and all of them exist"),
-            (false, true) => missing(named.variable, text),
-            (false, false) => hint(named.variable, text),
+        checks.push(if paths.is_empty() {
+            ok(named.variable, "names drivers, and all of them exist")
+        } else {
+            hint(named.variable, text)
         });
     }
     for node in &facts.closed {
@@ -148,7 +152,7 @@ fn of_best(best: &Adapter, facts: &Facts) -> Vec<Check> {
         Some(why) => missing("device", why.clone()),
     }];
     if best.device_type == "Cpu" {
-        checks.push(hint("CPU only", "pictures are right but slow. If the machine has a GPU, install its driver"));
+        checks.push(hint("CPU only", "decodes run on the cores of this machine. If it has a GPU, install its driver"));
     }
     if let Some(major) = mesa_version(&best.driver).filter(|major| best.device_type == "Cpu" && *major < MEASURED_MESA)
     {
@@ -250,12 +254,12 @@ mod tests {
     #[test]
     fn without_an_adapter_it_says_how_to_get_one() {
         let none = Facts { adapters: Vec::new(), gpus: Vec::new(), ..good() };
-        let line = only(&none, State::Missing);
-        has(&line, &["missing", "adapter"]);
+        let line = only(&none, State::Hint);
+        has(&line, &["hint", "adapter", "run on the CPU"]);
         if cfg!(target_os = "linux") {
             has(&line, &["no driver", "mesa-vulkan-drivers"]);
             let broken = Facts { manifests: vec![PathBuf::from("/usr/share/vulkan/icd.d/radeon.json")], ..none };
-            has(&only(&broken, State::Missing), &["radeon.json", "libvulkan"]);
+            has(&only(&broken, State::Hint), &["radeon.json", "libvulkan"]);
         }
     }
 
@@ -272,7 +276,7 @@ mod tests {
         has(&only(&with_adapter, State::Hint), &["VK_DRIVER_FILES", "/gone.json", "unset"]);
         let without = checks(&Facts { adapters: Vec::new(), ..with_adapter });
         let states: Vec<(&str, State)> = without.iter().map(|check| (check.name.as_str(), check.state)).collect();
-        assert!(states.contains(&("VK_DRIVER_FILES", State::Missing)) && states.contains(&("adapter", State::Missing)));
+        assert!(states.contains(&("VK_DRIVER_FILES", State::Hint)) && states.contains(&("adapter", State::Hint)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use wgvae::device::AdapterReport;
+use wgvae::device::{AdapterReport, Cpu, CpuOptions};
 use wgvae::hub::HubOptions;
 use wgvae::{Gpu, GpuOptions};
 use wgvae_media::clip_files::Ffmpeg;
@@ -18,6 +18,8 @@ const DRIVER_VARIABLES: [&str; 2] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"];
 /// Facts about this machine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
+    /// Name of the machine's cores as a device.
+    pub(super) cpu: String,
     /// Adapters, best first.
     pub(super) adapters: Vec<Adapter>,
     /// Error of opening a device on the best adapter.
@@ -89,7 +91,12 @@ impl Facts {
             true => None,
             false => Gpu::request(&GpuOptions::default()).await.err().map(|error| error.to_string()),
         };
+        let cpu = match Cpu::new(&CpuOptions::default()) {
+            Ok(cpu) => cpu.adapter().name.clone(),
+            Err(error) => error.to_string(),
+        };
         Self {
+            cpu,
             adapters: adapters.iter().map(|(_, report)| report.into()).collect(),
             refused,
             gpus: gpus(Path::new("/sys/bus/pci/devices")),
