@@ -4,10 +4,11 @@
 
 COMMAND runs the release binary, such as `target/release/wgvae`. diffusers decodes the pictures.
 On the CPU wgvae decodes on the machine's cores and, if there is a driver, by shaders on it. A clip
-of SeedVR2 follows, by tests/fixtures/seedvr_reference.py in torch, the whole clip at once. On a GPU both sides decode in every precision that they have: torch in f32 with and without
-TF32 (which torch uses by default) and in f16 or bfloat16; wgvae in f32, f16, fast, and fast on
-matrix units. Times include the picture's way to the host. Memory is the peak on the device: what
-torch's allocator reserved, and what wgvae counted.
+of SeedVR2 follows, by tests/fixtures/seedvr_reference.py in torch, the whole clip at once. On a GPU
+both sides decode in every precision that they have: torch in f32 with and without TF32 (which torch
+uses by default) and in f16 or bfloat16; wgvae in f32, f16, fast, and fast on matrix units. Times
+include the picture's way to the host. Memory is the peak on the device: what torch's allocator
+reserved, and what wgvae counted.
 
 The difference is the largest of all values from torch in f32 without TF32, as a part of the largest
 value. Weights are random, in published shapes. Compare times within one run only. Needs torch,
@@ -213,6 +214,7 @@ def clip(folder, args):
         return result, time.perf_counter() - start, 0
 
     command = [*args.command, "decode", "--device", "cpu", "--model", folder / "seedvr2.safetensors"]
+    command += ["--threads", str(torch.get_num_threads())]
     command += ["--family", "seedvr2", "--unscaled"]
     command += ["--latents", folder / "clip.npy", "-o", folder / "clip.out.npy", "--precision", "f32"]
 

@@ -167,7 +167,7 @@ pub enum DeviceError {
         reason: String,
     },
     /// An allocation failed, although the plan fits the device's stated limits.
-    #[error("out of GPU memory while {doing}: {reason}")]
+    #[error("out of device memory while {doing}: {reason}")]
     OutOfMemory {
         /// The phase or step that was running.
         doing: String,
@@ -184,7 +184,7 @@ pub enum DeviceError {
     },
     /// The driver rejected a command, or failed to run it. This is a bug in this crate or in the
     /// driver.
-    #[error("the GPU failed while {doing}: {reason}")]
+    #[error("the device failed while {doing}: {reason}")]
     Failed {
         /// The phase or step that was running.
         doing: String,

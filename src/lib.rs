@@ -1,4 +1,4 @@
-//! wgvae turns the latents of diffusion models into images on any GPU.
+//! wgvae turns the latents of diffusion models into images, on any GPU or on the CPU.
 //!
 //! A decode is planned before it runs. [`plan()`] needs only a model's configuration and a device's
 //! limits. Its plan lists the kernels, the buffers and the memory that the decode will use. [`Vae`]

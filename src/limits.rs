@@ -132,8 +132,8 @@ impl Vendor {
     }
 }
 
-/// The kind of processor that runs the shaders. Decides tile sizes and the size of a submission,
-/// never the result.
+/// The kind of processor that runs a plan. Decides tile sizes and the size of a submission, never
+/// the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
@@ -169,7 +169,7 @@ impl DeviceLimits {
         }
     }
 
-    /// Returns the limits of the host's own cores. What bounds a plan there is memory alone.
+    /// Returns the limits of the host's own cores: memory, and 4 GiB for each buffer.
     pub fn host() -> Self {
         const UNBOUNDED: Bytes = Bytes(1 << 48);
         Self {

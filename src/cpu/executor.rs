@@ -72,7 +72,14 @@ impl Prepared {
             }
         };
         // The memory of a run that failed is not used again.
-        let ran = catch_unwind(AssertUnwindSafe(|| cpu.inner.threads.install(work)));
+        let run = AssertUnwindSafe(|| cpu.inner.threads.install(work));
+        let ran = if rayon::current_thread_index().is_some() {
+            // A thread of the caller's pool would take other work of that pool while it waits here,
+            // and could come back to a model that it has locked.
+            std::thread::scope(|scope| scope.spawn(run).join())
+        } else {
+            catch_unwind(run)
+        };
         ran.map_err(|panic| {
             let stage = &plan.stages[plan.steps[reached].stage];
             Error::Device(DeviceError::Failed { doing: format!("running \"{stage}\""), reason: message(&*panic) })

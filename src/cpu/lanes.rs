@@ -1,7 +1,7 @@
 //! Vectors of neighbouring channels, and functions of them.
 //!
 //! Everything between `Arch::dispatch` and an instruction must be inlined. A function that is not
-//! has no vector instructions, and passes vectors through memory. So these functions are
+//! inlined has no vector instructions, and passes vectors through memory. So these functions are
 //! `inline(always)`, and kernels use loops where closures, `array::from_fn` and `array::map` would
 //! read better.
 
@@ -54,7 +54,7 @@ pub(super) fn across<T: Copy, const COLUMNS: usize, const ROWS: usize>(
     values
 }
 
-/// Returns e^x. Results below 1e-38 and above 1e38 are cut off, and NaN may become any of both.
+/// Returns e^x. Results below 1e-38 and above 1e38 are cut off, and NaN may become either.
 ///
 /// x = n ln 2 + r, |r| <= ln 2 / 2: e^x = 2^n e^r, with the Taylor series of e^r to r^7, whose next
 /// term is 5e-9.
@@ -109,10 +109,66 @@ impl Activate {
     }
 }
 
-/// Returns max(x, 0). NaN stays NaN: an overflow must not pass for a picture.
+/// Returns max(x, 0). NaN stays NaN.
+pub(super) fn at_least_zero(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+/// Returns max(x, 0). A value that is not finite stays: an overflow must not pass for a picture.
 #[inline(always)]
 pub(super) fn relu<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let zero = simd.splat_f32s(0.0);
+    let infinite = simd.less_than_f32s(x, simd.splat_f32s(f32::MIN));
     // A comparison with NaN is false.
-    simd.select_f32s(simd.less_than_f32s(x, zero), zero, x)
+    simd.select_f32s(simd.less_than_f32s(x, zero), simd.select_f32s(infinite, x, zero), x)
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::WithSimd;
+
+    use super::*;
+    use crate::cpu::architectures;
+
+    /// Applies a function to values.
+    struct Apply<'a>(Activate, &'a mut [f32]);
+
+    impl WithSimd for Apply<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            let Self(activate, values) = self;
+            for start in (0..values.len()).step_by(S::F32_LANES) {
+                let count = S::F32_LANES.min(values.len() - start);
+                let value = activate.apply(simd, load(simd, values, start, count));
+                store(simd, values, start, count, value);
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_finite_stay() {
+        for arch in architectures() {
+            for activate in [Activate::None, Activate::Relu, Activate::Silu] {
+                let mut values = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -1.0, 1.0];
+                arch.dispatch(Apply(activate, &mut values));
+                let finite = values.map(f32::is_finite);
+                assert_eq!(finite, [false, false, false, true, true], "{activate:?} {arch:?}: {values:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn powers_agree_with_the_library() {
+        let values: Vec<f32> = (-400..400).map(|step| step as f32 * 0.21).collect();
+        let wanted: Vec<f32> = values.iter().map(|value| value / (1.0 + (-f64::from(*value)).exp()) as f32).collect();
+        for arch in architectures() {
+            let mut found = values.clone();
+            arch.dispatch(Apply(Activate::Silu, &mut found));
+            for (found, wanted) in found.iter().zip(&wanted) {
+                assert!((found - wanted).abs() <= 2e-6 * wanted.abs().max(1e-30), "{arch:?}: {found}, not {wanted}");
+            }
+        }
+    }
 }

@@ -19,7 +19,7 @@ pub struct Prepared {
 /// Everything that steps read and write.
 pub(super) struct Memory {
     pub(super) slots: Vec<CpuBuffer>,
-    /// In the order of the plan's.
+    /// One for each weight of the plan, in its order.
     pub(super) weights: Vec<Arc<CpuBuffer>>,
     pub(super) parked: Vec<CpuBuffer>,
     /// The states of the clip that the plan is for.
@@ -45,22 +45,18 @@ impl Prepared {
     /// [`crate::Error::Device`], which names the buffer, if the host has too little memory.
     pub fn new(cpu: &Cpu, plan: Arc<Plan>, weights: Vec<Arc<CpuBuffer>>) -> Result<Self> {
         assert_eq!(weights.len(), plan.weights.len(), "weights of another plan");
-        let sizes = plan.slots.iter().enumerate();
-        let slots: Result<_> =
-            sizes.map(|(index, bytes)| CpuBuffer::new(cpu, &format!("slot {index}"), *bytes)).collect();
-        let parked = plan.parked.iter().map(|bytes| CpuBuffer::uncounted("activations that wait", *bytes));
-        let parked: Result<_> = parked.collect();
+        let (mut slots, mut parked) = (Vec::new(), Vec::new());
+        for (index, bytes) in plan.slots.iter().enumerate() {
+            slots.push(CpuBuffer::new(cpu, &format!("slot {index}"), *bytes)?);
+        }
+        for (index, bytes) in plan.parked.iter().enumerate() {
+            parked.push(CpuBuffer::new(cpu, &format!("parked {index}"), *bytes)?);
+        }
         let picture = match plan.memory.picture {
             Bytes(0) => None,
             bytes => Some(CpuBuffer::new(cpu, "picture", bytes)?),
         };
-        let memory = Memory {
-            slots: slots?,
-            weights,
-            parked: parked?,
-            states: ClipStates::default(),
-            states_of_plan: Vec::new(),
-        };
+        let memory = Memory { slots, weights, parked, states: ClipStates::default(), states_of_plan: Vec::new() };
         Ok(Self { cpu: cpu.clone(), plan, memory, picture })
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Cpu, CpuBuffer};
 use crate::error::Result;
-use crate::plan::{Home, StatePart, StateUse};
+use crate::plan::{StatePart, StateUse};
 use crate::tensor::Bytes;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ struct HeldState {
 pub struct ClipStates(Vec<HeldState>);
 
 impl ClipStates {
-    /// Allocates those of `states`, the states of a plan, that are not allocated yet.
+    /// Allocates the `states` of a plan that are not allocated yet.
     ///
     /// # Errors
     /// [`crate::Error::Device`] if the host has too little memory.
@@ -27,10 +27,7 @@ impl ClipStates {
             if self.hold(std::slice::from_ref(state)) {
                 continue;
             }
-            let frames = match state.home {
-                Home::Device => CpuBuffer::new(cpu, &format!("kept of {}", state.name), state.bytes())?,
-                Home::Host => CpuBuffer::uncounted("the states of a clip", state.bytes())?,
-            };
+            let frames = CpuBuffer::new(cpu, &format!("kept of {}", state.name), state.bytes())?;
             let table = match state.table {
                 Bytes(0) => None,
                 bytes => Some(CpuBuffer::new(cpu, &format!("kept norm of {}", state.name), bytes)?),
@@ -40,7 +37,7 @@ impl ClipStates {
         Ok(())
     }
 
-    /// True if all of `states`, those of a plan, are allocated.
+    /// True if all `states` of a plan are allocated.
     pub fn hold(&self, states: &[StateUse]) -> bool {
         !self.find(states).contains(&usize::MAX)
     }

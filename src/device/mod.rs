@@ -52,6 +52,19 @@ impl From<&Self> for Device {
     }
 }
 
+impl From<Gpu> for Device {
+    fn from(gpu: Gpu) -> Self {
+        Self::Gpu(gpu)
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl From<Cpu> for Device {
+    fn from(cpu: Cpu) -> Self {
+        Self::Cpu(cpu)
+    }
+}
+
 impl From<&Gpu> for Device {
     fn from(gpu: &Gpu) -> Self {
         Self::Gpu(gpu.clone())
@@ -73,14 +86,19 @@ impl Device {
         adapters.iter().any(|(_, adapter)| adapter.limits.kind == DeviceKind::Gpu)
     }
 
-    /// Opens the best device: a GPU with `gpu`, or, if the machine has none, its own cores with
-    /// `cpu`.
+    /// Opens the best device: a GPU with `gpu`; or, if the machine has none and `gpu` names no
+    /// adapter and no matrix units, its own cores with `cpu`.
     ///
     /// # Errors
     /// See [`Gpu::request`] and [`Cpu::new`].
     #[cfg(not(target_arch = "wasm32"))]
     pub async fn best(gpu: &GpuOptions, cpu: &CpuOptions) -> Result<Self> {
-        if Self::has_gpu().await { Gpu::request(gpu).await.map(Self::Gpu) } else { Cpu::new(cpu).map(Self::Cpu) }
+        let is_named = gpu.adapter.is_some() || gpu.matrix_units;
+        if is_named || Self::has_gpu().await {
+            Gpu::request(gpu).await.map(Self::Gpu)
+        } else {
+            Cpu::new(cpu).map(Self::Cpu)
+        }
     }
 
     /// Returns the adapter, with the limits and features that the device was opened with.

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::gpu;
 use crate::plan::StateUse;
 
-/// The states of a clip, initially zeros. Those of a plan without states are none.
+/// The states of a clip, initially zeros. `None` for an image.
 #[derive(Debug, Default)]
 pub(crate) enum ClipStates {
     #[default]
@@ -18,7 +18,7 @@ pub(crate) enum ClipStates {
 }
 
 impl ClipStates {
-    /// Allocates `states`, those of a plan of a clip.
+    /// Allocates the `states` of a plan of a clip.
     ///
     /// # Errors
     /// See [`Self::add`].
@@ -28,7 +28,7 @@ impl ClipStates {
         Ok(kept)
     }
 
-    /// True if all of `states`, those of a plan, are allocated.
+    /// True if all `states` of a plan are allocated.
     pub(crate) fn hold(&self, states: &[StateUse]) -> bool {
         match self {
             Self::None => states.is_empty(),
@@ -38,7 +38,7 @@ impl ClipStates {
         }
     }
 
-    /// Allocates those of `states`, the states of a plan, that are not allocated yet.
+    /// Allocates the `states` of a plan that are not allocated yet.
     ///
     /// # Errors
     /// [`crate::Error::Device`], [`crate::Error::HostMemory`].

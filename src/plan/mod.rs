@@ -196,9 +196,9 @@ impl Plan {
         memory::assign(self, options.profile && limits.timestamp_query, options.other_weights);
     }
 
-    /// Returns the bytes of norm tables that outlive a run. They stay on the device.
-    pub(crate) fn table_bytes(&self) -> Bytes {
-        self.states.iter().map(|state| state.table).sum()
+    /// Returns the bytes of states that outlive a run on the device.
+    pub(crate) fn kept_bytes(&self) -> Bytes {
+        self.memory.states
     }
 
     /// Returns the bytes of host memory that one decode takes: copies of buffers, states that are

@@ -117,7 +117,8 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
 /// [`Error::Input`] if it does not.
 pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
     if limits.kind == DeviceKind::Host && storage != Storage::F32 {
-        return Err(Error::input("precision", "auto or f32, on the CPU", format!("{storage:?}")));
+        let found = if storage == Storage::FastF16 { "fast" } else { "f16" };
+        return Err(Error::input("precision", "auto or f32, on the CPU", found));
     }
     if !storage.needs_shader_f16() || limits.shader_f16 {
         return Ok(());

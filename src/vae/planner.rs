@@ -15,7 +15,7 @@ use crate::kernels::choice::KernelChoice;
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::model::networks::{part_of_decoder, part_of_encoder};
-use crate::plan::{Plan, PlanOptions, Weights};
+use crate::plan::{HostStates, Plan, PlanOptions, Weights};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// Plans `request` for a model of `config` on a device with `limits`. Neither needs to exist.
@@ -151,7 +151,10 @@ impl Planner {
             least_memory,
             parking: parking.allowed(&self.limits),
             weights,
-            host_states: job.host_states.clone(),
+            host_states: match self.limits.kind {
+                DeviceKind::Host => HostStates::None,
+                DeviceKind::Cpu | DeviceKind::Gpu => job.host_states.clone(),
+            },
             other_weights,
             choice: Some(self.kernels),
             ..PlanOptions::new(self.storage, output)

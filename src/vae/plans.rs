@@ -82,13 +82,13 @@ impl Plans {
         self.peak_of(0).max(self.peak_of(1))
     }
 
-    /// Returns the predicted peak of part `index`. It includes the norms' tables of all tiles,
-    /// which stay on the device.
+    /// Returns the predicted peak of part `index`. It includes everything that all tiles keep on
+    /// the device: on a GPU, the norms' tables.
     fn peak_of(&self, index: u64) -> Bytes {
         let alone =
-            |tiles: &Arc<TilesOfSize>| tiles.part(index).memory.peak().saturating_sub(tiles.part(index).table_bytes());
+            |tiles: &Arc<TilesOfSize>| tiles.part(index).memory.peak().saturating_sub(tiles.part(index).kept_bytes());
         let most = self.sizes.iter().map(alone).max().unwrap_or_default();
-        most + table_bytes(self.sizes.iter().map(Arc::as_ref), index)
+        most + kept_bytes(self.sizes.iter().map(Arc::as_ref), index)
     }
 
     /// Returns the host memory that is taken for states, weights and parked data, bytes. It does
@@ -171,6 +171,8 @@ impl TilesOfSize {
         let with = |host_states| Self::with(request, host_states, 1, plan);
         let (Some(budget), [_, _]) = (request.memory_budget, request.parts()) else { return with(HostStates::None) };
         match with(HostStates::All) {
+            // The CPU has no other memory for them.
+            Ok(plans) if plans.part(1).states.iter().all(|state| state.home == Home::Device) => Ok(plans),
             Ok(plans) => {
                 // With less room for the rest, the search may end with a slower plan. If that costs
                 // more than it gains, all states stay in host memory. With fewer states there, the
@@ -281,10 +283,10 @@ fn in_tiles(request: &Request, grid: &Grid, plan: &dyn Fn(&Job) -> Result<Plan>)
         [_] => Vec::new(),
         _ => sizes.clone().map(|(size, count)| with(size, None, count)).collect::<Result<_>>()?,
     };
-    let all = table_bytes(free.iter(), 1);
+    let all = kept_bytes(free.iter(), 1);
     let (mut planned, mut refused) = (Vec::new(), None);
     for (index, (size, count)) in sizes.enumerate() {
-        let own = free.get(index).map_or(Bytes(0), |tiles| tiles.part(1).table_bytes());
+        let own = free.get(index).map_or(Bytes(0), |tiles| tiles.part(1).kept_bytes());
         let others = all.saturating_sub(own);
         match with(size, Some(budget.saturating_sub(others)), count) {
             Ok(tiles) => planned.push(tiles),
@@ -318,9 +320,10 @@ fn easier(all: Error, none: Error) -> Error {
     }
 }
 
-/// Returns the bytes of the norms' tables that all tiles keep, in part `index`.
-fn table_bytes<'a>(tiles: impl Iterator<Item = &'a TilesOfSize>, index: u64) -> Bytes {
-    Bytes(tiles.map(|tiles| tiles.part(index).table_bytes().0 * tiles.count).sum())
+/// Returns the bytes that all tiles keep on the device, in part `index`: on a GPU the norms'
+/// tables.
+fn kept_bytes<'a>(tiles: impl Iterator<Item = &'a TilesOfSize>, index: u64) -> Bytes {
+    Bytes(tiles.map(|tiles| tiles.part(index).kept_bytes().0 * tiles.count).sum())
 }
 
 /// Converts the error about a tile's budget into one about the clip's budget, of which other tiles

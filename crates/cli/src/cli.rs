@@ -62,7 +62,7 @@ impl From<String> for Answer {
     }
 }
 
-/// Turns the latents of diffusion models into pictures, on any GPU.
+/// Turns the latents of diffusion models into pictures, on any GPU or on the CPU.
 #[derive(Debug, Parser)]
 #[command(
     name = "wgvae",
@@ -256,9 +256,9 @@ struct DemoArgs {
     output: PathBuf,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Then decode on this machine's cores and on the best adapter, print time and memory of both,
+    /// First decode on this machine's cores and on the best adapter, print time and memory of both,
     /// and fail if their pictures differ by more than one level
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "device", "threads", "adapter"])]
     both: bool,
     /// Print the facts as JSON
     #[arg(long)]

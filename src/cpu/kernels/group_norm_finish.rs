@@ -21,7 +21,9 @@ pub(super) fn run(mut call: Call<'_>) {
                 [moments[place], moments[place + 4], moments[place + 8]].map(f64::from)
             });
             let [count, mean, m2] = found.fold([0.0; 3], merge);
-            [mean, 1.0 / (m2 / count + f64::from(p.eps)).sqrt()]
+            // An infinite variance would make every value the bias: an overflow must stay visible.
+            let variance = if m2.is_finite() { m2 / count } else { f64::NAN };
+            [mean, 1.0 / (variance + f64::from(p.eps)).sqrt()]
         })
         .collect();
     for (frame, norm) in norm.chunks_exact_mut(at4(p.channels4) * 2).enumerate().take(at(p.frames)) {

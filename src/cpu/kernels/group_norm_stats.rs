@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{load, store};
+use crate::cpu::lanes::{at_least_zero, load, store};
 use crate::kernels::group_norm::StatsParams;
 
 /// One run of pixels.
@@ -56,7 +56,7 @@ impl WithSimd for Run<'_, '_> {
                 let [pivot, sum, squares] = found.map(|vector| vector[lane]);
                 moments[place] = count;
                 moments[place + 4] = pivot + sum / count;
-                moments[place + 8] = (squares - sum * sum / count).max(0.0);
+                moments[place + 8] = at_least_zero(squares - sum * sum / count);
             }
         }
     }

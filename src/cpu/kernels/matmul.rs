@@ -2,9 +2,9 @@
 //! Winograd convolution, and both products of attention.
 //!
 //! A tile of the result stays in registers for the whole sum. b comes in blocks of 16 columns whose
-//! rows follow one another, and a in rows, so neither is packed again. `gemm` 0.19, which packs
-//! both, took 4 to 10 % longer for the 36 products of 512, 256 and 128 channels on two cores with
-//! AVX-512, and its packed copies are not on the ledger.
+//! rows follow one another, and a in rows, so neither is packed again. `gemm` 0.19 packs both,
+//! which takes memory that no plan counts. On two cores with AVX-512 it took up to 10 % longer for
+//! the 36 products of convolutions, and as long with 128 channels (`docs/internals/cpu.md`).
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;

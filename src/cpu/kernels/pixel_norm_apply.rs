@@ -40,7 +40,9 @@ impl WithSimd for Pixel<'_, '_> {
                 let value = load(simd, x, channel, S::F32_LANES.min(channels - channel));
                 squares = simd.mul_add_e_f32s(value, value, squares);
             }
-            let factor = p.root / simd.reduce_sum_f32s(squares).sqrt().max(p.least);
+            let length = simd.reduce_sum_f32s(squares).sqrt();
+            // An infinite length would make every value zero: an overflow must stay visible.
+            let factor = if length.is_finite() { p.root / length.max(p.least) } else { f32::NAN };
             for channel in (0..channels).step_by(S::F32_LANES) {
                 let count = S::F32_LANES.min(channels - channel);
                 let value = simd.mul_f32s(load(simd, x, channel, count), simd.splat_f32s(factor));

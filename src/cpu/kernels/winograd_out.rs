@@ -6,7 +6,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{across, load, plus, relu, store, times};
+use crate::cpu::lanes::{across, at_least_zero, load, plus, relu, store, times};
 use crate::kernels::winograd::OutParams;
 
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;
@@ -169,7 +169,7 @@ impl Run<'_, '_> {
             let place = channel / 4 * 12 + channel % 4;
             self.moments[place] = count;
             self.moments[place + 4] = sums.pivot[channel] + sum / count;
-            self.moments[place + 8] = (sums.squares[channel] - sum * sum / count).max(0.0);
+            self.moments[place + 8] = at_least_zero(sums.squares[channel] - sum * sum / count);
         }
     }
 }

@@ -9,6 +9,7 @@ use super::output::OutputFiles;
 use super::prepare::{ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::decode_all;
+use super::stderr::say;
 use super::{DemoArgs, latents, stdio};
 
 /// Decodes the embedded latents as `wgvae decode` would decode a file's.
@@ -21,6 +22,7 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let mut files = OutputFiles::new(&args.output, None, latents.count())?;
     let checkpoint = demo::checkpoint().await?;
 
+    let both = if args.both { Some(compare(&checkpoint, &latents).await?) } else { None };
     let device = open_device(&args.device, &ElementArgs::AUTO).await?;
     let mut vae = load(&device, &checkpoint, LoadOptions::default()).await?;
     let options = DecodeOptions::default();
@@ -28,12 +30,16 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let request = options.request(latents.size(), latents.space(), files.format());
     let report = Report::of_decode(&device, &mut vae, &request, &runs, &files.names()).await?;
     interrupt.write(files.finish())?;
-    let mut text = report.show(args.json, stdio::is_meant(&args.output));
-    if args.both {
-        text.push('\n');
-        text.push_str(&both(&checkpoint, &latents).await?);
-    }
-    Ok(text)
+    let on_stderr = stdio::is_meant(&args.output);
+    let text = report.show(args.json, on_stderr);
+    Ok(match both {
+        Some(both) if on_stderr => {
+            say(&both);
+            text
+        }
+        Some(both) => format!("{text}\n{both}"),
+        None => text,
+    })
 }
 
 /// Decodes on the machine's cores and with shaders on the best adapter. Returns time and memory of
@@ -41,7 +47,7 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
 ///
 /// # Errors
 /// If a level of a pixel differs by more than one.
-async fn both(checkpoint: &Checkpoint, latents: &Latents) -> Result<String> {
+async fn compare(checkpoint: &Checkpoint, latents: &Latents) -> Result<String> {
     let devices =
         [Device::Cpu(Cpu::new(&CpuOptions::default())?), Device::Gpu(Gpu::request(&GpuOptions::default()).await?)];
     let (mut pictures, mut lines) = (Vec::new(), Vec::new());

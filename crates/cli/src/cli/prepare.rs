@@ -47,7 +47,7 @@ pub(super) struct DeviceArgs {
 /// Options for the element type, the matrix units and the limits of the device.
 #[derive(Debug, Args)]
 pub(super) struct ElementArgs {
-    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU driver; fast: f16
+    /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU; fast: f16
     /// with less memory traffic and a few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
@@ -65,7 +65,7 @@ pub(super) struct ElementArgs {
 /// Options for the memory that a run may take.
 #[derive(Debug, Args)]
 pub(super) struct BudgetArgs {
-    /// Most GPU memory to use, such as 512MiB; the result stays the same to the bit, the time does
+    /// Most memory of the device to use, such as 512MiB; the result stays the same to the bit, the time does
     /// not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
@@ -74,7 +74,7 @@ pub(super) struct BudgetArgs {
     #[arg(long)]
     least_memory: bool,
     /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
-    /// memory
+    /// memory. The CPU has no other memory, and moves nothing
     #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
     parking: ParkingArg,
 }

@@ -174,7 +174,6 @@ impl Report {
         let measured = device.ledger().peak();
         let (kernels, compile_time) = device.compiled();
         let (seconds, of) = &subject.seconds;
-        let memory = if device.gpu().is_some() { "GPU memory" } else { "memory" };
         let adapter = device.adapter();
         let mut facts = json!({
             "files": files,
@@ -197,7 +196,7 @@ impl Report {
         let text = format!(
             "wrote {} {}\n\
              {} in {seconds:.2} s{of} on {} ({}); loaded in {load_seconds:.2} s, compiled {kernels} kernels in {:.2} s\n\
-             {memory} at its peak: {predicted} predicted, {measured} measured{}",
+             memory at its peak: {predicted} predicted, {measured} measured{}",
             names(files),
             subject.what,
             subject.done,

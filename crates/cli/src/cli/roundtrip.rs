@@ -115,7 +115,7 @@ impl RoundtripArgs {
             "wrote {} ({size})\n\
              {quality}, compared with the picture as encoded\n\
              encoded in {:.2} s, decoded in {:.2} s on {} ({})\n\
-             GPU memory at its peak: {predicted} predicted, {measured} measured",
+             memory at its peak: {predicted} predicted, {measured} measured",
             self.output.display(),
             seconds.first().copied().unwrap_or_default(),
             seconds.last().copied().unwrap_or_default(),

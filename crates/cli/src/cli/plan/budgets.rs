@@ -142,7 +142,7 @@ fn picture(rows: &[Row], whole: u64) -> Result<String> {
     let chart = |name: &str, color: usize, value: &dyn Fn(&Cost) -> f64| {
         let points: Vec<(f64, f64)> = costs.iter().map(|cost| (log2_bytes(cost.peak), value(cost))).collect();
         Chart {
-            x: Axis::bytes("predicted peak of GPU memory", points.iter().map(|point| point.0)),
+            x: Axis::bytes("predicted peak of memory", points.iter().map(|point| point.0)),
             y: Axis::linear(name, points.iter().map(|point| point.1)),
             lines: vec![Line { points: points.clone(), color: COLORS[color], dashed: false, name: None }],
             marks: vec![Marks { points, color: COLORS[color], shape: Shape::Circle }],

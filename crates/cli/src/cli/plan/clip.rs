@@ -38,7 +38,7 @@ fn text(args: &PlanArgs, plans: &Plans, frames: u64, parts: u64) -> String {
         "times",
         "predicted peak",
         "weights",
-        "kept on GPU",
+        "kept there",
         "in host memory",
         "over host link",
         "G mul-adds",
