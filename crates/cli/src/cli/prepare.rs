@@ -65,8 +65,8 @@ pub(super) struct ElementArgs {
 /// Options for the memory that a run may take.
 #[derive(Debug, Args)]
 pub(super) struct BudgetArgs {
-    /// Most memory of the device to use, such as 512MiB; the result stays the same to the bit, the time does
-    /// not
+    /// Most memory of the device to use, such as 512MiB; the result stays the same to the bit, the
+    /// time does not
     #[arg(long, value_name = "BYTES", value_parser = super::parse_bytes)]
     memory_budget: Option<Bytes>,
     /// Take less memory and more time, for TAESD, Qwen-Image, Wan and their like; no effect on
