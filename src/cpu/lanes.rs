@@ -159,6 +159,8 @@ mod tests {
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "rounded to compare")]
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     #[test]
     fn powers_agree_with_the_library() {
         let values: Vec<f32> = (-400..400).map(|step| step as f32 * 0.21).collect();
