@@ -233,7 +233,7 @@ fn budgets_are_compared_with_the_whole_plan() {
     let svg = String::from_utf8(folder.read("budgets.svg")).unwrap();
     assert!(
         svg.starts_with("<svg")
-            && svg.contains("predicted peak of GPU memory")
+            && svg.contains("predicted peak of memory")
             && svg.contains("seconds")
             && svg.contains("link"),
         "{svg}"
