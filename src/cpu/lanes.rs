@@ -5,9 +5,23 @@
 //! `inline(always)`, and kernels use loops where closures, `array::from_fn` and `array::map` would
 //! read better.
 
-use pulp::Simd;
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::kernels::Variant;
+
+/// Returns the lanes of a vector.
+pub(super) fn count(arch: Arch) -> usize {
+    struct Lanes;
+    impl WithSimd for Lanes {
+        type Output = usize;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> usize {
+            S::F32_LANES
+        }
+    }
+    arch.dispatch(Lanes)
+}
 
 /// Loads `count` channels from `at` on, at most a whole vector. Missing lanes are zero.
 #[inline(always)]
@@ -125,8 +139,6 @@ pub(super) fn relu<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
 
 #[cfg(test)]
 mod tests {
-    use pulp::WithSimd;
-
     use super::*;
     use crate::cpu::architectures;
 

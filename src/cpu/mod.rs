@@ -137,14 +137,7 @@ fn report(threads: usize, arch: pulp::Arch) -> AdapterReport {
 
 /// Returns the name of a set of vector instructions: `AVX-512`, `AVX2`, `NEON`, `SSE` or `none`.
 pub fn instructions(arch: pulp::Arch) -> &'static str {
-    struct Lanes;
-    impl pulp::WithSimd for Lanes {
-        type Output = usize;
-        fn with_simd<S: pulp::Simd>(self, _: S) -> usize {
-            S::F32_LANES
-        }
-    }
-    match arch.dispatch(Lanes) {
+    match lanes::count(arch) {
         16 => "AVX-512",
         8 => "AVX2",
         4 if cfg!(target_arch = "aarch64") => "NEON",

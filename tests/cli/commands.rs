@@ -17,6 +17,18 @@ fn the_demo_writes_a_picture() {
 }
 
 #[test]
+fn the_demo_needs_no_adapter_and_shaders_give_its_picture() {
+    let folder = Folder::new();
+    let said = folder.run_without_adapter(&["demo", "--threads", "1"]).ok().stdout;
+    assert!(said.contains("on CPU (1 thread, "), "{said}");
+    let alone = folder.read("demo.png");
+    folder.run(&["demo", "--device", "cpu", "--threads", "3"]).ok();
+    assert!(folder.read("demo.png") == alone, "three threads give another picture than one");
+    let said = folder.run(&["demo", "--both"]).ok().stdout;
+    assert!(said.contains("both ways, levels at most "), "{said}");
+}
+
+#[test]
 fn plans_need_no_gpu() {
     let folder = Folder::new();
     let plan = |args: &[&str]| folder.run_without_adapter(&[&["plan", "--json"], args].concat()).json();

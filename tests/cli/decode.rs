@@ -59,7 +59,7 @@ fn pictures_of_every_format() {
 #[test]
 fn a_png_has_the_same_pixels_as_a_whole_picture() {
     let folder = Folder::new();
-    for more in [&[][..], &["--memory-budget", "1400KiB"]] {
+    for more in [&[][..], &["--memory-budget", "1400KiB"], &["--memory-budget", "1MiB", "--device", "gpu"]] {
         folder.decode(&[&["-o", "out.png"], more].concat()).ok();
         folder.decode(&[&["-o", "out.webp"], more].concat()).ok();
         let pixels = |name: &str| image::load_from_memory(&folder.read(name)).unwrap().into_rgba8();

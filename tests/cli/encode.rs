@@ -88,13 +88,18 @@ fn moments_equal_those_of_diffusers() {
 
     let image = BTreeMap::from([("image".to_owned(), Entry::f32(&image()))]);
     folder.write("image.safetensors", &safetensors(&image));
-    let more = ["--memory-budget", "1MiB"];
-    folder
-        .encode(&[&["--image", "image.safetensors", "--moments", "-o", "moments.safetensors"][..], &more].concat())
-        .ok();
-    let (header, again) = folder.safetensors("moments.safetensors", "moments");
-    assert_eq!(again, found, "a budget changes no bit");
-    assert!(header.metadata["producer"].starts_with("wgvae "));
+    folder.encode(&["--image", "image.npy", "--moments", "-o", "gpu.npy", "--device", "gpu"]).ok();
+    let by_shaders = folder.npy("gpu.npy");
+    assert_close(&by_shaders, &golden.data);
+    let within_limits = ["--memory-budget", "2MiB", "--limits", "webgpu-default"];
+    for (wanted, more) in [(found, &["--memory-budget", "1MiB"][..]), (by_shaders, &within_limits[..])] {
+        folder
+            .encode(&[&["--image", "image.safetensors", "--moments", "-o", "moments.safetensors"][..], more].concat())
+            .ok();
+        let (header, again) = folder.safetensors("moments.safetensors", "moments");
+        assert_eq!(again, wanted, "a budget changes no bit");
+        assert!(header.metadata["producer"].starts_with("wgvae "));
+    }
 }
 
 /// Tests the default output, with a model whose scaling factor is 0.5.

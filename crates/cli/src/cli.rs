@@ -313,8 +313,8 @@ struct PlanArgs {
     /// Chart of the cost of each budget to write: .svg
     #[arg(long, value_name = "FILE", requires = "budgets")]
     svg: Option<PathBuf>,
-    /// Element type of weights and activations; auto is f16 here; fast is f16 with less traffic and
-    /// a few times its error
+    /// Element type of weights and activations; auto is f16, or f32 for the CPU; fast is f16 with
+    /// less traffic and a few times its error
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     precision: PrecisionArg,
     /// Output: a picture, or floats before clamping

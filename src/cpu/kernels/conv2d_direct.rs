@@ -4,7 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{load, relu, store};
+use crate::cpu::lanes::{self, load, relu, store};
 use crate::kernels::conv2d_direct::Conv2dDirectParams;
 
 /// Neighbouring pixels whose sums stay in registers.
@@ -51,15 +51,7 @@ pub(super) fn run(mut call: Call<'_>) {
 /// Returns rows of `columns` floats, padded with zeros to whole vectors, and their length then. So
 /// a convolution to three channels loads whole vectors, too.
 fn padded(arch: Arch, w: &[f32], columns: usize) -> (Vec<f32>, usize) {
-    struct Lanes;
-    impl WithSimd for Lanes {
-        type Output = usize;
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) -> usize {
-            S::F32_LANES
-        }
-    }
-    let wide = columns.next_multiple_of(arch.dispatch(Lanes));
+    let wide = columns.next_multiple_of(lanes::count(arch));
     let rows = w.chunks_exact(columns);
     let zeros = wide - columns;
     (rows.flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0.0, zeros))).collect(), wide)
