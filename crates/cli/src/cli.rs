@@ -201,8 +201,7 @@ Examples:
   wgvae tune --adapter llvmpipe --json
 
 Every decode and encode on that adapter uses the kernels found, until its driver or wgvae changes; --no-tune ignores them.
-All kernels give the same results to the bit.
-On a driver that runs on the CPU the first decode measures tiles by itself, in half a second.")]
+All kernels give the same results to the bit.")]
     Tune(tune::TuneArgs),
     /// Decode embedded latents with every set of kernels, on any adapter, and compare with the
     /// result of diffusers

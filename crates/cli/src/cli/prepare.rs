@@ -39,7 +39,7 @@ pub(super) struct DeviceArgs {
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
-    /// Use the kernels that rules choose: no measured ones, and no measuring
+    /// Use the kernels that rules choose, not those that `wgvae tune` measured
     #[arg(long)]
     no_tune: bool,
 }
@@ -156,7 +156,7 @@ pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs) -> 
         ..GpuOptions::default()
     };
     let gpu = timed("open device", Gpu::request(&options)).await?;
-    Ok(Device::Gpu(if device.no_tune { gpu } else { tuned(gpu).await }))
+    Ok(Device::Gpu(if device.no_tune { gpu } else { tuned(gpu) }))
 }
 
 /// Loads the weights that `options` ask for, with a progress bar.

@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use wgvae::device::DeviceKind;
-use wgvae::tuning::{TuneOptions, Tuning};
+use wgvae::tuning::Tuning;
 use wgvae::{Error, Gpu, Result};
 use wgvae_media::part_file::write_atomically;
 
-use super::stderr::{note, say, timed};
+use super::stderr::{note, say};
 
 /// Measured kernels by [`Gpu::tuning_key`], and the path of their file.
 #[derive(Debug)]
@@ -61,13 +59,10 @@ impl Tuned {
     }
 }
 
-/// Returns `gpu` with the kernels that were measured on it.
-///
-/// On a CPU driver without a measurement, tiles are measured now, once, in half a second: the
-/// fastest one depends on the processor and on the driver. An error here only costs speed, so it is
-/// printed as a note.
-pub(super) async fn tuned(gpu: Gpu) -> Gpu {
-    let found = find(&gpu).await.and_then(|found| match found {
+/// Returns `gpu` with the kernels that `wgvae tune` measured on it, if it did. An error here only
+/// costs speed, so it is printed as a note.
+pub(super) fn tuned(gpu: Gpu) -> Gpu {
+    let found = Tuned::read().and_then(|tuned| match tuned.known.get(&gpu.tuning_key()) {
         Some(tuning) => gpu.clone().with_kernels(tuning.kernels),
         None => Ok(gpu.clone()),
     });
@@ -75,18 +70,4 @@ pub(super) async fn tuned(gpu: Gpu) -> Gpu {
         say(&format!("note: using the kernels that rules choose, as measured ones cannot be had: {error}"));
         gpu
     })
-}
-
-async fn find(gpu: &Gpu) -> Result<Option<Tuning>> {
-    let mut tuned = Tuned::read()?;
-    if let Some(tuning) = tuned.known.get(&gpu.tuning_key()) {
-        return Ok(Some(tuning.clone()));
-    }
-    if gpu.limits().kind != DeviceKind::Cpu {
-        return Ok(None);
-    }
-    let options = TuneOptions { bands: false, time: Duration::from_millis(300) };
-    let tuning = timed("tune", gpu.tune(&options)).await?;
-    tuned.keep(gpu, tuning.clone())?;
-    Ok(Some(tuning))
 }
