@@ -15,7 +15,7 @@ import comfy.model_management
 import comfy.utils
 import folder_paths
 
-_BUDGET = ("STRING", {"default": "", "tooltip": "The most GPU memory to take, such as 2GiB. Empty: what a whole image takes."})
+_BUDGET = ("STRING", {"default": "", "tooltip": "The most memory of the device to take, such as 2GiB. Empty: what a whole image takes."})
 
 
 class WgvaeLoader:
@@ -34,14 +34,22 @@ class WgvaeLoader:
                 "precision": (["auto", "f16", "f32", "fast"],),
             },
             "optional": {
+                "device": (["auto", "gpu", "cpu"], {"tooltip": "auto: a GPU if there is one, else the CPU."}),
                 "adapter": ("STRING", {"default": "", "tooltip": "Part of a GPU's name, or its index. Empty: the best."}),
                 "family": ("STRING", {"default": "", "tooltip": "Where the file does not say which model it is: sdxl, flux1 and others."}),
             },
         }
 
-    def load(self, vae_name: str, precision: Literal["auto", "f16", "f32", "fast"], adapter: str = "", family: str = "") -> tuple[wgvae.Vae]:
+    def load(
+        self,
+        vae_name: str,
+        precision: Literal["auto", "f16", "f32", "fast"],
+        device: Literal["auto", "gpu", "cpu"] = "auto",
+        adapter: str = "",
+        family: str = "",
+    ) -> tuple[wgvae.Vae]:
         path = folder_paths.get_full_path_or_raise("vae", vae_name)
-        return (wgvae.Vae.from_pretrained(path, precision=precision, adapter=adapter or None, family=family or None),)
+        return (wgvae.Vae.from_pretrained(path, device=device, precision=precision, adapter=adapter or None, family=family or None),)
 
 
 class WgvaeDecode:
@@ -65,11 +73,11 @@ class WgvaeDecode:
         height, width = (side * factor for side in latents.shape[-2:])
         if latents.ndim == 5:
             clip = vae.clip()
-            _make_room(clip.plan(height, width, budget, unscaled=unscaled))
+            _make_room(vae, clip.plan(height, width, budget, unscaled=unscaled))
             parts = [clip.decode(one[None], output="float", unscaled=unscaled, memory_budget=budget, progress=_bar()) for one in latents]
             images = torch.cat([torch.from_numpy(part)[0].movedim(0, 1) for part in parts])
         else:
-            _make_room(vae.plan(height, width, budget, unscaled=unscaled))
+            _make_room(vae, vae.plan(height, width, budget, unscaled=unscaled))
             images = torch.from_numpy(vae.decode(latents, output="float", unscaled=unscaled, memory_budget=budget, progress=_bar()))
         return ((images.movedim(1, -1) / 2 + 0.5).clamp(0, 1),)
 
@@ -97,12 +105,12 @@ class WgvaeEncode:
         top, left = (rows - height) // 2, (columns - width) // 2
         images = pixels[:, top : top + height, left : left + width, :3].detach().float().cpu().movedim(-1, 1) * 2 - 1
         if time is None:
-            _make_room(vae.plan(height, width, budget, encode=True, unscaled=unscaled))
+            _make_room(vae, vae.plan(height, width, budget, encode=True, unscaled=unscaled))
             latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
         else:
             clip = vae.clip()
             frames = images[: (count - 1) // time * time + 1].movedim(0, 1)[None]
-            _make_room(clip.plan(height, width, budget, encode=True, unscaled=unscaled))
+            _make_room(vae, clip.plan(height, width, budget, encode=True, unscaled=unscaled))
             latents = clip.encode(frames, unscaled=unscaled, memory_budget=budget, progress=_bar())
         return ({"samples": torch.from_numpy(latents)},)
 
@@ -115,9 +123,10 @@ def _unscaled(vae: wgvae.Vae) -> bool:
     return int(vae.config["patch"]) == 1
 
 
-def _make_room(plan: wgvae.Plan) -> None:
+def _make_room(vae: wgvae.Vae, plan: wgvae.Plan) -> None:
     """Makes ComfyUI free the GPU memory that the plan needs, as it cannot see wgvae's use."""
-    comfy.model_management.free_memory(plan.peak_bytes, comfy.model_management.get_torch_device())
+    if vae.device == "gpu":
+        comfy.model_management.free_memory(plan.peak_bytes, comfy.model_management.get_torch_device())
 
 
 def _bar() -> Callable[[wgvae.Progress], None]:

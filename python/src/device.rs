@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 
 use parking_lot::{Mutex, MutexGuard};
 use wgvae::files::Variant;
-use wgvae::{Checkpoint, Directions, Error, Gpu, LoadOptions, Planner, Result, Vae};
+use wgvae::{Checkpoint, Directions, Error, LoadOptions, Planner, Result, Vae};
 
 use crate::SIGNALS;
 use crate::errors::Stop;
@@ -42,7 +42,7 @@ impl Source {
 pub(crate) struct Device {
     source: Source,
     /// The device itself.
-    pub(crate) gpu: Gpu,
+    pub(crate) device: wgvae::Device,
     work: Mutex<Work>,
     /// Options of all calls so far, for images and for clips. They never shrink, so that loaded
     /// weights are not loaded again.
@@ -67,8 +67,8 @@ pub(crate) struct Turn<'a> {
 
 impl Device {
     /// Creates a device on which nothing is loaded yet.
-    pub(crate) fn new(source: Source, gpu: Gpu) -> Self {
-        Self { source, gpu, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
+    pub(crate) fn new(source: Source, device: wgvae::Device) -> Self {
+        Self { source, device, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
     }
 
     /// Opens the model's files again.
@@ -110,7 +110,7 @@ impl Device {
         let checkpoint = self.source.open()?;
         let options = self.merged(wanted);
         check(&checkpoint, options)?;
-        Planner::new(&self.gpu, &checkpoint, options)
+        Planner::new(&self.device, &checkpoint, options)
     }
 
     /// Returns the options for `wanted` and all earlier calls together.
@@ -140,7 +140,7 @@ impl Turn<'_> {
                 check(&checkpoint, options)?;
                 // Free the old model first, so that two never need memory at once.
                 self.work.loaded = None;
-                let vae = pollster::block_on(Vae::load(&self.device.gpu, &checkpoint, options))?;
+                let vae = pollster::block_on(Vae::load(&self.device.device, &checkpoint, options))?;
                 self.device.asked.lock()[usize::from(options.clips)] = Some(options);
                 (options, vae)
             }

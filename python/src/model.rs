@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use serde_json::json;
 use wgvae::files::{LatentScale, Variant};
-use wgvae::{Checkpoint, Directions, Gpu, GpuOptions, LatentSpace, LoadOptions, Precision, Size};
+use wgvae::{Checkpoint, Directions, LatentSpace, LoadOptions, Precision, Size};
 
 use crate::arrays::Array;
 use crate::clip;
@@ -15,7 +15,7 @@ use crate::device::{Device, Source};
 use crate::errors::{Stop, input};
 use crate::hub;
 use crate::images::{self, check_multiple};
-use crate::options::{Options, precision};
+use crate::options::{Options, Place};
 use crate::watch::{Watch, run};
 
 /// A model on a device. Several threads may use it: they take turns.
@@ -38,26 +38,18 @@ pub(crate) struct Model {
 impl Model {
     /// Opens a model's files and a device. Reads headers only.
     #[staticmethod]
-    #[pyo3(signature = (path, family, fp16, adapter, precision_))]
-    fn open(
-        py: Python<'_>,
-        path: PathBuf,
-        family: Option<String>,
-        fp16: bool,
-        adapter: Option<String>,
-        precision_: &str,
-    ) -> PyResult<Self> {
-        let precision = precision(precision_).map_err(|error| Stop::from(error).into_exception(py))?;
+    #[pyo3(signature = (path, family, fp16, place))]
+    fn open(py: Python<'_>, path: PathBuf, family: Option<String>, fp16: bool, place: Place) -> PyResult<Self> {
+        let precision = place.precision().map_err(|error| Stop::from(error).into_exception(py))?;
         let variant = if fp16 { Variant::Fp16 } else { Variant::Default };
         let (device, known, facts) = run(py, None, |_| {
             let source = Source { path: hub::local(path, variant)?, family, variant };
             let checkpoint = source.open()?;
-            let options = GpuOptions { adapter, ..GpuOptions::default() };
-            let gpu = pollster::block_on(Gpu::request(&options))?;
-            let facts = facts(&checkpoint, &gpu, precision).to_string();
+            let device = place.open()?;
+            let facts = facts(&checkpoint, &device, precision).to_string();
             let known = SPACES.map(|space| checkpoint.check_space(space).is_ok());
             drop(checkpoint);
-            Ok((Arc::new(Device::new(source, gpu)), known, facts))
+            Ok((Arc::new(Device::new(source, device)), known, facts))
         })?;
         Ok(Self { device: Mutex::new(Some(device)), process: std::process::id(), precision, known, facts })
     }
@@ -83,10 +75,11 @@ impl Model {
         Ok(())
     }
 
-    /// Returns GPU memory in bytes: the current amount and the peak.
+    /// Returns the device's memory in bytes: the current amount and the peak.
     fn memory(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let device = self.device(py)?;
-        Ok((device.gpu.ledger().current().0, device.gpu.ledger().peak().0))
+        let ledger = device.device.ledger();
+        Ok((ledger.current().0, ledger.peak().0))
     }
 
     /// See `wgvae.Vae.decode`.
@@ -244,14 +237,14 @@ impl Drop for Model {
 /// The spaces of latents, in the order of the facts.
 const SPACES: [LatentSpace; 2] = [LatentSpace::Model, LatentSpace::Vae];
 
-fn facts(checkpoint: &Checkpoint, gpu: &Gpu, precision: Precision) -> serde_json::Value {
+fn facts(checkpoint: &Checkpoint, device: &wgvae::Device, precision: Precision) -> serde_json::Value {
     let config = checkpoint.config();
     json!({
         "name": checkpoint.name(),
         "config": config,
         "files": checkpoint.files().map(|(name, _)| name).collect::<Vec<_>>(),
-        "adapter": gpu.adapter(),
-        "storage": precision.storage(gpu.limits()),
+        "adapter": device.adapter(),
+        "storage": precision.storage(device.limits()),
         "can_decode": checkpoint.check_decoder().is_ok(),
         "can_encode": checkpoint.check_encoder().is_ok(),
         "scaled": matches!(checkpoint.scale(), LatentScale::Known { .. }),

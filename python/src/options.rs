@@ -1,8 +1,9 @@
 //! Options of calls, parsed from Python's values.
 
 use pyo3::prelude::*;
+use wgvae::device::{CpuOptions, DeviceChoice, DeviceOptions};
 use wgvae::images::PixelFormat;
-use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, LatentSpace, Parking, Precision, Tiling};
+use wgvae::{Bytes, DecodeOptions, Device, EncodeOptions, Error, GpuOptions, LatentSpace, Parking, Precision, Tiling};
 
 /// Wanted form of an encoder's output.
 #[derive(Debug, Clone, Copy)]
@@ -106,16 +107,52 @@ impl Options {
     }
 }
 
-/// Parses the name of a precision.
-///
-/// # Errors
-/// [`Error::Input`] for an unknown name.
-pub(crate) fn precision(word: &str) -> Result<Precision, Error> {
-    match word {
-        "auto" => Ok(Precision::Auto),
-        "f16" => Ok(Precision::F16),
-        "f32" => Ok(Precision::F32),
-        "fast" => Ok(Precision::Fast),
-        other => Err(Error::input("precision", "\"auto\", \"f16\", \"f32\" or \"fast\"", format!("{other:?}"))),
+/// Options that choose the device, and the precision of the model on it.
+#[derive(Debug, Clone, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Place {
+    /// Kind of the device.
+    device: String,
+    /// Part of the adapter's name, or its index.
+    adapter: Option<String>,
+    /// Threads that compute, if the device is the machine's own cores.
+    threads: Option<usize>,
+    precision: String,
+}
+
+impl Place {
+    /// Returns the precision of the model.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an unknown name.
+    pub(crate) fn precision(&self) -> Result<Precision, Error> {
+        match self.precision.as_str() {
+            "auto" => Ok(Precision::Auto),
+            "f16" => Ok(Precision::F16),
+            "f32" => Ok(Precision::F32),
+            "fast" => Ok(Precision::Fast),
+            other => Err(Error::input("precision", "\"auto\", \"f16\", \"f32\" or \"fast\"", format!("{other:?}"))),
+        }
+    }
+
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an unknown name; see [`Device::open`].
+    pub(crate) fn open(&self) -> Result<Device, Error> {
+        let choice = match self.device.as_str() {
+            "auto" => DeviceChoice::Auto,
+            "gpu" => DeviceChoice::Gpu,
+            "cpu" => DeviceChoice::Cpu,
+            other => return Err(Error::input("device", "\"auto\", \"gpu\" or \"cpu\"", format!("{other:?}"))),
+        };
+        let shaders = match self.precision()? {
+            Precision::F16 => Some("precision f16"),
+            Precision::Fast => Some("precision fast"),
+            Precision::Auto | Precision::F32 => None,
+        };
+        let gpu = GpuOptions { adapter: self.adapter.clone(), ..GpuOptions::default() };
+        let cpu = CpuOptions { threads: self.threads, ..CpuOptions::default() };
+        pollster::block_on(Device::open(&DeviceOptions { choice, shaders, gpu, cpu }))
     }
 }

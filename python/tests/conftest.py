@@ -27,16 +27,15 @@ def cli() -> Callable[..., None]:
     program = os.environ.get("WGVAE_CLI", str(ROOT / "target" / "release" / "wgvae"))
 
     def run(*arguments: object) -> None:
-        # The package runs on an adapter, so the command line must not take the cores.
-        device = ["--device", "gpu"]
-        subprocess.run([program, *map(str, arguments), *device], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
     return run
 
 
-@pytest.fixture(scope="session")
-def vae() -> Iterator[wgvae.Vae]:
-    with wgvae.Vae.from_pretrained(DEMO) as opened:
+@pytest.fixture(scope="session", params=["gpu", "cpu"])
+def vae(request: pytest.FixtureRequest) -> Iterator[wgvae.Vae]:
+    """The demo's model on each kind of device."""
+    with wgvae.Vae.from_pretrained(DEMO, device=request.param) as opened:
         yield opened
 
 

@@ -115,7 +115,7 @@ def test_models(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(errors.FormatError, match="model.safetensors"):
         wgvae.Vae.from_pretrained(tmp_path / "model.safetensors")
-    for keywords in ({"precision": "f8"}, {"adapter": -1}, {"adapter": 1.5}, {"variant": "bf16"}, {"family": "none"}, {"family": 3}):
+    for keywords in ({"precision": "f8"}, {"device": "tpu"}, {"device": 0}, {"threads": 0}, {"threads": "two"}, {"adapter": -1}, {"adapter": 1.5}, {"variant": "bf16"}, {"family": "none"}, {"family": 3}):
         with pytest.raises(errors.InputError):
             wgvae.Vae.from_pretrained(DEMO, **keywords)
     for path in (3, None, b"model", "a\0b"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ Cli = Callable[..., None]
 @pytest.mark.parametrize("flags", [[], ["--unscaled"], ["--memory-budget", "12MiB"]])
 def test_floats(cli: Cli, vae: wgvae.Vae, latents: Floats, tmp_path: Path, flags: list[str]) -> None:
     np.save(tmp_path / "latents.npy", latents)
-    cli("decode", "--model", DEMO, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "image.npy", *flags)
+    cli("decode", "--model", DEMO, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "image.npy", "--device", vae.device, *flags)
     budget = "12MiB" if "--memory-budget" in flags else None
     decoded = vae.decode(latents, output="float", unscaled="--unscaled" in flags, memory_budget=budget)
     assert decoded.dtype == np.float32
@@ -28,7 +29,7 @@ def test_floats(cli: Cli, vae: wgvae.Vae, latents: Floats, tmp_path: Path, flags
 
 def test_pictures(cli: Cli, vae: wgvae.Vae, latents: Floats, tmp_path: Path) -> None:
     np.save(tmp_path / "latents.npy", latents)
-    cli("decode", "--model", DEMO, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "image.png")
+    cli("decode", "--model", DEMO, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "image.png", "--device", vae.device)
     decoded = vae.decode(latents)
     assert decoded.shape == (2, 48, 40, 3) and decoded.dtype == np.uint8
     for index, picture in enumerate(decoded):
@@ -48,7 +49,7 @@ def test_encode(cli: Cli, vae: wgvae.Vae, pictures: NDArray[np.uint8], tmp_path:
     paths = [tmp_path / f"{index}.png" for index in range(len(pictures))]
     for path, picture in zip(paths, pictures, strict=True):
         Image.fromarray(picture).save(path)
-    cli("encode", "--model", DEMO, "--image", *paths, "-o", tmp_path / "latents.npy", *flags)
+    cli("encode", "--model", DEMO, "--image", *paths, "-o", tmp_path / "latents.npy", "--device", vae.device, *flags)
     expected = np.load(tmp_path / "latents.npy")
     sample, seed = ("--sample" in flags), (7 if "--sample" in flags else None)
     moments, unscaled = "--moments" in flags, "--unscaled" in flags
@@ -63,22 +64,25 @@ def test_encode(cli: Cli, vae: wgvae.Vae, pictures: NDArray[np.uint8], tmp_path:
 def test_encode_floats(cli: Cli, vae: wgvae.Vae, tmp_path: Path) -> None:
     images = np.tanh(normal(4, 1, 3, 32, 24))
     np.save(tmp_path / "images.npy", images)
-    cli("encode", "--model", DEMO, "--image", tmp_path / "images.npy", "-o", tmp_path / "latents.npy")
+    cli("encode", "--model", DEMO, "--image", tmp_path / "images.npy", "-o", tmp_path / "latents.npy", "--device", vae.device)
     assert np.array_equal(vae.encode(images), np.load(tmp_path / "latents.npy"))
 
 
-def test_clips(cli: Cli, wan: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+def test_clips(cli: Cli, wan: Path, tmp_path: Path, device: Literal["gpu", "cpu"]) -> None:
     latents = normal(5, 1, 16, 3, 3, 2)
     np.save(tmp_path / "latents.npy", latents)
-    cli("decode", "--model", wan, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "clip.npy")
-    cli("encode", "--model", wan, "--image", tmp_path / "clip.npy", "-o", tmp_path / "again.npy")
+    cli("decode", "--model", wan, "--latents", tmp_path / "latents.npy", "-o", tmp_path / "clip.npy", "--device", device)
+    cli("encode", "--model", wan, "--image", tmp_path / "clip.npy", "-o", tmp_path / "again.npy", "--device", device)
     frames = np.load(tmp_path / "clip.npy")
-    with wgvae.Vae.from_pretrained(wan) as vae:
+    with wgvae.Vae.from_pretrained(wan, device=device) as vae:
         clip = vae.clip()
         decoded = clip.decode(latents, output="float")
         assert decoded is not None and decoded.shape == (1, 3, 9, 24, 16)
         assert np.array_equal(decoded, frames)
-        within = clip.decode(latents, output="float", memory_budget="11MiB")
+        with pytest.raises(wgvae.errors.BudgetError) as refused:
+            clip.decode(latents, memory_budget=1)
+        within = clip.decode(latents, output="float", memory_budget=refused.value.smallest)
         assert within is not None and np.array_equal(within, frames)
         parts: list[Floats] = []
         assert clip.decode(latents, parts.append, output="float") is None

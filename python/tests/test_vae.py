@@ -10,6 +10,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -278,10 +279,44 @@ def test_adapters() -> None:
         assert vae.adapter == found[0].name
 
 
+def test_cores_need_no_driver(latents: Floats, vae: wgvae.Vae) -> None:
+    script = f"""
+import numpy, sys, wgvae
+with wgvae.Vae.from_pretrained({str(DEMO)!r}, threads=2) as vae:
+    assert vae.device == "cpu" and "2 threads" in vae.adapter, vae
+    latents = numpy.load(sys.argv[1])
+    plan = vae.plan(48, 40)
+    numpy.save(sys.argv[2], vae.decode(latents, output="float"))
+    assert vae.memory()[1] == plan.peak_bytes, (vae.memory(), plan)
+try:
+    wgvae.Vae.from_pretrained({str(DEMO)!r}, device="gpu")
+except wgvae.errors.NoAdapterError:
+    sys.exit(0)
+sys.exit("a GPU without a driver")
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [f"{folder}/latents.npy", f"{folder}/image.npy"]
+        np.save(paths[0], latents)
+        none = {"VK_DRIVER_FILES": "/nonexistent/driver.json", "VK_ICD_FILENAMES": "/nonexistent/driver.json"}
+        subprocess.run([sys.executable, "-c", script, *paths], check=True, env={**os.environ, **none})
+        image = np.load(paths[1])
+    assert np.abs(image - vae.decode(latents, output="float")).max() < 1e-4
+
+
+def test_an_option_for_shaders_takes_an_adapter_or_is_refused() -> None:
+    with wgvae.Vae.from_pretrained(DEMO, precision="f16") as vae:
+        assert (vae.device, vae.facts["storage"][-3:]) == ("gpu", "f16")
+    for keywords, word in (({"precision": "f16"}, "f16"), ({"adapter": 0}, "adapter")):
+        with pytest.raises(errors.InputError, match=f"device cpu.*{word}"):
+            wgvae.Vae.from_pretrained(DEMO, device="cpu", **keywords)
+    with pytest.raises(errors.InputError, match="threads"):
+        wgvae.Vae.from_pretrained(DEMO, device="gpu", threads=2)
+
+
 def test_precisions(latents: Floats) -> None:
     decoded = {}
     for precision in ("f32", "f16", "fast"):
-        with wgvae.Vae.from_pretrained(DEMO, precision=precision) as vae:
+        with wgvae.Vae.from_pretrained(DEMO, device="gpu", precision=precision) as vae:
             decoded[precision] = vae.decode(latents, output="float")
     exact = decoded["f32"]
     errors = {name: np.abs(image - exact).max() / np.abs(exact).max() for name, image in decoded.items()}

@@ -1,4 +1,4 @@
-"""Decodes and encodes the latents of diffusion models on any GPU.
+"""Decodes and encodes the latents of diffusion models, on any GPU or on a CPU.
 
 >>> import wgvae
 >>> vae = wgvae.Vae.from_pretrained("sd-vae-ft-mse")        # doctest: +SKIP

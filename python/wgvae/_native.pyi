@@ -17,6 +17,12 @@ class Options(TypedDict):
     moments: bool
     seed: int | None
 
+class Place(TypedDict):
+    device: str
+    adapter: str | None
+    threads: int | None
+    precision: str
+
 _Progress = Callable[[int, int, int, int, str], object] | None
 _Array = np.ndarray[Any, Any]
 
@@ -26,9 +32,7 @@ def parse_bytes(text: str) -> int: ...
 
 class Model:
     @staticmethod
-    def open(
-        path: str | os.PathLike[str], family: str | None, fp16: bool, adapter: str | None, precision_: str
-    ) -> Model: ...
+    def open(path: str | os.PathLike[str], family: str | None, fp16: bool, place: Place) -> Model: ...
     @property
     def facts(self) -> str: ...
     @property

@@ -1,4 +1,4 @@
-"""The VAE on a GPU: decodes latents and encodes images."""
+"""The VAE on a GPU or a CPU: decodes latents and encodes images."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Images: TypeAlias = ArrayLike | Image | Sequence[Image] | Sequence[Array]
 
 Precision: TypeAlias = Literal["auto", "f16", "f32", "fast"]
+Device: TypeAlias = Literal["auto", "gpu", "cpu"]
 Parking: TypeAlias = Literal["auto", "on", "off"]
 Output: TypeAlias = Literal["uint8", "float"]
 
@@ -92,7 +93,7 @@ class Plan:
     width: int
     """Width of the image, in pixels."""
     peak_bytes: int
-    """Peak of all GPU memory, in bytes."""
+    """Peak of all memory of the device, in bytes."""
     weight_bytes: int
     """Bytes of ``peak_bytes`` that are weights."""
     host_bytes: int
@@ -116,11 +117,11 @@ class Plan:
 
 
 class Vae:
-    """A VAE on a GPU.
+    """A VAE on a GPU, or on this machine's own cores.
 
     Weights are read when they are first needed, so a decode does not read the encoder's weights.
 
-    Several threads may share one ``Vae``: their calls take turns. The GIL is free while the GPU
+    Several threads may share one ``Vae``: their calls take turns. The GIL is free while the device
     works, so other threads run meanwhile. A ``Vae`` cannot be pickled, and a child process cannot
     use the one of its parent: open the model in each process.
 
@@ -139,7 +140,9 @@ class Vae:
         cls,
         path_or_hf_name: str | os.PathLike[str],
         *,
+        device: Device = "auto",
         adapter: str | int | None = None,
+        threads: int | None = None,
         precision: Precision | None = None,
         family: str | None = None,
         variant: Literal["fp16"] | None = None,
@@ -154,11 +157,19 @@ class Vae:
             ``hf:owner/name[/folder or file][@revision]`` for the Hub. From the Hub, config.json and
             the VAE's weights are downloaded into the cache of ``huggingface_hub``, with its token
             and its environment variables.
+        device
+            "gpu" is the best adapter, which may be a CPU driver, or the one that ``adapter`` names.
+            "cpu" is this machine's own cores, without a driver, in f32. "auto" is a GPU if there is
+            one, else the cores; it takes an adapter, too, if ``adapter`` names one or if
+            ``precision`` is "f16" or "fast".
         adapter
             Part of a GPU's name, or its index in :func:`adapters`. None is the best adapter.
+        threads
+            Number of threads on this machine's own cores. None is one for each core. A GPU does not
+            use it.
         precision
             Type of weights and activations, "f16" or "f32". Sums are f32. "auto" is f16 on a GPU
-            and f32 on a CPU driver. "fast" is f16 with less memory traffic on the GPU and a few
+            and f32 elsewhere. "fast" is f16 with less memory traffic on the GPU and a few
             times the error of f16. It needs a device with ``shader-f16``.
         family
             Published model, such as "sdxl", where the files do not tell.
@@ -177,6 +188,8 @@ class Vae:
             If a file cannot be read, or the Hub does not answer or denies access.
         FormatError, TensorError, MissingTensorsError, ConfigError
             If the files are no supported model.
+        InputError
+            If an argument is wrong, or ``device`` is "cpu" and another argument needs a GPU.
         NoAdapterError, DeviceError
             If there is no such GPU, or it cannot be opened.
         """
@@ -193,8 +206,13 @@ class Vae:
             raise wrong("family", "a name", repr(family))
         if "\0" not in path and not path.startswith("hf:") and not os.path.exists(path):
             raise _not_found(path)
-        stored = _word("precision", precision or "auto")
-        model = _native.Model.open(path, family, variant == "fp16", _adapter(adapter), stored)
+        place: _native.Place = {
+            "device": _word("device", device),
+            "adapter": _adapter(adapter),
+            "threads": None if threads is None else _number("threads", threads, "threads"),
+            "precision": _word("precision", precision or "auto"),
+        }
+        model = _native.Model.open(path, family, variant == "fp16", place)
         return cls(model, bool(least_memory))
 
     def decode(
@@ -227,8 +245,8 @@ class Vae:
             autoencoder itself takes the diffusion model's scale. For it, the latents are those of
             the big VAE that it replaces, which ``family`` or the file's name tells.
         memory_budget
-            Limit of GPU memory, in bytes or as text such as "2GiB". The result is the same to the
-            bit.
+            Limit of the device's memory, in bytes or as text such as "2GiB". The result is the same
+            to the bit.
         parking
             "on" if activations that exceed the budget may wait in host memory, "off" if they are
             computed again instead. "auto" is "off" where device and host share one memory.
@@ -250,7 +268,7 @@ class Vae:
         NotFiniteError
             If the result is not finite.
         DeviceError
-            If the GPU fails.
+            If the device fails.
         """
         array, bfloat16 = as_latents(latents)
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
@@ -319,7 +337,7 @@ class Vae:
     ) -> Plan:
         """Plans the decode or the encode of an image of ``height`` by ``width`` pixels.
 
-        Takes no GPU memory, and does not wait for calls in other threads. The other arguments are
+        Takes no memory of the device, and does not wait for calls in other threads. The other arguments are
         those of :meth:`decode`. ``encode=True`` plans an encode.
 
         Raises
@@ -355,12 +373,17 @@ class Vae:
         return dict(self._facts)
 
     @property
+    def device(self) -> Literal["gpu", "cpu"]:
+        """Kind of the device: "gpu" for an adapter, "cpu" for this machine's own cores."""
+        return "cpu" if self._facts["adapter"]["limits"]["kind"] == "host" else "gpu"
+
+    @property
     def adapter(self) -> str:
-        """Name of the GPU."""
+        """Name of the GPU, or of the CPU with its threads."""
         return str(self._facts["adapter"]["name"])
 
     def memory(self) -> tuple[int, int]:
-        """Returns GPU memory in bytes: the amount held now, and the peak so far."""
+        """Returns the device's memory in bytes: the amount held now, and the peak so far."""
         return self._model.memory()
 
     @property
@@ -369,7 +392,7 @@ class Vae:
         return self._model.closed
 
     def close(self) -> None:
-        """Frees the GPU memory, after calls in other threads have ended."""
+        """Frees the device's memory, after calls in other threads have ended."""
         self._model.close()
 
     def __enter__(self) -> Vae:
@@ -379,7 +402,7 @@ class Vae:
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("Vae: expected to be opened where it is used (Vae.from_pretrained), found an attempt to pickle or copy it: it holds a GPU")
+        raise TypeError("Vae: expected to be opened where it is used (Vae.from_pretrained), found an attempt to pickle or copy it: it holds a device")
 
     def __repr__(self) -> str:
         return f"<wgvae.Vae {self._facts['name']} on {self.adapter}, {self._facts['storage']}>"
@@ -396,7 +419,7 @@ class Vae:
         clip: bool,
     ) -> Plan:
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
-        height, width = _side("height", height), _side("width", width)
+        height, width = _number("height", height, "pixels"), _number("width", width, "pixels")
         text, facts_json = self._model.plan(height, width, bool(encode), clip, options)
         facts = json.loads(facts_json)
 
@@ -564,14 +587,14 @@ def _floats(output: str) -> bool:
     return output == "float"
 
 
-def _side(what: str, pixels: int) -> int:
+def _number(what: str, number: int, unit: str) -> int:
     try:
-        pixels = pixels.__index__()
+        number = number.__index__()
     except AttributeError:
-        raise wrong(what, "a number of pixels", repr(pixels)) from None
-    if not 0 < pixels < 1 << 32:
-        raise wrong(what, "1 to 4294967295 pixels", str(pixels))
-    return pixels
+        raise wrong(what, f"a number of {unit}", repr(number)) from None
+    if not 0 < number < 1 << 32:
+        raise wrong(what, f"1 to 4294967295 {unit}", str(number))
+    return number
 
 
 def _options(

@@ -30,7 +30,7 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
 
     ``dtype`` is the type of results: float32, float16 or bfloat16. It follows the pipeline as with
     any module: ``pipe.to(torch.bfloat16)``, ``vae.half()``, ``torch_dtype=``. It does not change
-    the precision on the GPU: ``precision=`` of :meth:`from_pretrained` does.
+    the precision of the computation: ``precision=`` of :meth:`from_pretrained` does.
 
     ``encode`` and ``decode`` take all three types, whatever ``dtype`` is, and read each value
     exactly. They return tensors of ``dtype``, on the device of their input. Latents are the VAE's
@@ -53,7 +53,7 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
         vae
             Model of SD, SDXL, SD3 or FLUX.1.
         memory_budget
-            Limit of GPU memory, in bytes or as text such as "2GiB".
+            Limit of the device's memory, in bytes or as text such as "2GiB".
         dtype
             Type of results, float32 by default.
         torch_dtype
@@ -96,12 +96,12 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
 
     @property
     def dtype(self) -> torch.dtype:
-        """Type of results. Weights and sums on the GPU may have another type."""
+        """Type of results. Weights and sums may have another type."""
         return self._dtype
 
     @property
     def device(self) -> torch.device:
-        """The CPU, where tensors are read and written, whichever GPU computes."""
+        """The CPU, where tensors are read and written, whichever device computes."""
         return torch.device("cpu")
 
     @property

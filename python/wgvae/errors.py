@@ -122,7 +122,7 @@ class Cancelled(Error):
 
 
 class DeviceError(Error, RuntimeError):
-    """Base class of errors of the GPU or its driver."""
+    """Base class of errors of the device or its driver."""
 
 
 class NoAdapterError(DeviceError):
@@ -148,14 +148,14 @@ class DeviceRefusedError(DeviceError):
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
-    """The GPU ran out of memory while ``doing``: ``reason`` is the driver's text."""
+    """The device ran out of memory while ``doing``: ``reason`` is the driver's text."""
 
     doing: str
     reason: str
 
 
 class DeviceLostError(DeviceError):
-    """The GPU was lost while ``doing``: ``reason`` is the driver's text.
+    """The device was lost while ``doing``: ``reason`` is the driver's text.
 
     Open the model again.
     """
@@ -165,7 +165,7 @@ class DeviceLostError(DeviceError):
 
 
 class DeviceFailedError(DeviceError):
-    """The GPU failed while ``doing``: ``reason`` is the driver's text.
+    """The device failed while ``doing``: ``reason`` is the driver's text.
 
     It is a bug of wgvae or of the driver.
     """

@@ -2,12 +2,16 @@
 //! and their errors.
 
 mod buffer;
+#[cfg(not(target_arch = "wasm32"))]
+mod options;
 mod prepared;
 mod states;
 
 use std::sync::Arc;
 
 pub(crate) use self::buffer::DeviceBuffer;
+#[cfg(not(target_arch = "wasm32"))]
+pub use self::options::{DeviceChoice, DeviceOptions};
 pub(crate) use self::prepared::{LoadedWeight, Prepared};
 pub(crate) use self::states::ClipStates;
 #[cfg(not(target_arch = "wasm32"))]
@@ -17,8 +21,6 @@ use crate::error::Result;
 pub use crate::execution::{AdapterReport, Ledger};
 use crate::execution::{Listener, Preparing};
 use crate::gpu::Gpu;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::gpu::GpuOptions;
 pub use crate::gpu::adapters;
 use crate::kernels::choice::KernelChoice;
 pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
@@ -27,10 +29,10 @@ pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 ///
 /// ```no_run
 /// # async fn open() -> wgvae::Result<()> {
-/// use wgvae::device::{CpuOptions, Device};
-/// use wgvae::{Checkpoint, GpuOptions, LoadOptions, Vae};
+/// use wgvae::device::{Device, DeviceOptions};
+/// use wgvae::{Checkpoint, LoadOptions, Vae};
 ///
-/// let device = Device::best(&GpuOptions::default(), &CpuOptions::default()).await?;
+/// let device = Device::open(&DeviceOptions::default()).await?;
 /// println!("on {}", device.adapter().name);
 /// let checkpoint = Checkpoint::open("sd-vae-ft-mse").await?;
 /// let vae = Vae::load(&device, &checkpoint, LoadOptions::default()).await?;
@@ -79,28 +81,6 @@ impl From<&Cpu> for Device {
 }
 
 impl Device {
-    /// True if the machine has a GPU: an adapter that is no CPU driver.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub async fn has_gpu() -> bool {
-        let adapters = adapters(None).await.unwrap_or_default();
-        adapters.iter().any(|(_, adapter)| adapter.limits.kind == DeviceKind::Gpu)
-    }
-
-    /// Opens the best device: a GPU with `gpu`; or, if the machine has none and `gpu` names no
-    /// adapter and no matrix units, its own cores with `cpu`.
-    ///
-    /// # Errors
-    /// See [`Gpu::request`] and [`Cpu::new`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub async fn best(gpu: &GpuOptions, cpu: &CpuOptions) -> Result<Self> {
-        let is_named = gpu.adapter.is_some() || gpu.matrix_units;
-        if is_named || Self::has_gpu().await {
-            Gpu::request(gpu).await.map(Self::Gpu)
-        } else {
-            Cpu::new(cpu).map(Self::Cpu)
-        }
-    }
-
     /// Returns the adapter, with the limits and features that the device was opened with.
     pub fn adapter(&self) -> &AdapterReport {
         match self {

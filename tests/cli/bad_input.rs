@@ -240,7 +240,11 @@ fn adapters_that_are_not_there() {
     folder.run_without_adapter(&["adapters"]).failed("none", 1, &["no usable GPU adapter", "apt install"]);
     folder.run_without_adapter(&["demo", "--device", "gpu"]).failed("none", 1, &["no usable GPU adapter", "driver"]);
     let cores = ["-o", "out.png", "--device", "cpu"];
-    folder.decode(&[&cores[..], &["--adapter", "0"]].concat()).failed("both", 1, &["--device cpu", "--adapter"]);
+    folder.decode(&[&cores[..], &["--adapter", "0"]].concat()).failed(
+        "both",
+        1,
+        &["device cpu", "shaders", "--adapter"],
+    );
     folder.decode(&[&cores[..], &["--limits", "webgpu-default"]].concat()).failed("limits", 1, &["--limits"]);
     folder.decode(&[&cores[..], &["--threads", "0"]].concat()).failed(
         "threads",
@@ -248,7 +252,7 @@ fn adapters_that_are_not_there() {
         &["number of threads", "1 or more"],
     );
     let adapter = ["-o", "out.png", "--device", "gpu", "--threads", "2"];
-    folder.decode(&adapter).failed("threads of an adapter", 1, &["--threads", "--device cpu"]);
+    folder.decode(&adapter).failed("threads of an adapter", 1, &["threads", "device cpu"]);
     assert_eq!(folder.names(), before);
 }
 

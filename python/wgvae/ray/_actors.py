@@ -1,4 +1,4 @@
-"""The actors, one for each GPU: each holds a loaded model and turns shards into files."""
+"""The actors, one for each GPU, or on cores: each holds a loaded model and turns shards into files."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from filelock import FileLock, Timeout
 
 import wgvae
 from wgvae._arrays import Array, wrong
-from wgvae.errors import InputError, NotFiniteError
+from wgvae.errors import InputError, NoAdapterError, NotFiniteError
 from wgvae.ray._files import put_images, put_json, put_latents, sha256
 from wgvae.ray._pictures import BAD, opened, png
 from wgvae.ray._sources import Shard, latents_of, pictures_of
 
 
 class Actor:
-    """Base class of actors: a model on a GPU, and the description of the job."""
+    """Base class of actors: a model on a device, and the description of the job."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.job = job
         self.output = Path(job["output"])
-        self.adapter, self.lock = _claim(job["adapter"])
-        self.vae = wgvae.Vae.from_pretrained(job["model"], adapter=self.adapter, precision=job["precision"], family=job["family"])
+        self.adapter, self.lock = _claim(job["device"], job["adapter"])
+        settings = {name: job[name] for name in ("device", "threads", "precision", "family")}
+        self.vae = wgvae.Vae.from_pretrained(job["model"], adapter=self.adapter, **settings)
 
     def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
         """Processes each shard of ``batch`` and returns their names.
@@ -142,8 +143,8 @@ class Decoder(Actor):
         return [{"id": name, "sha256": sha256(image)} for name, image in images], errors, busy
 
 
-def _claim(adapter: str | int | None) -> tuple[str | int | None, FileLock | None]:
-    """Chooses an adapter for this process alone.
+def _claim(device: str, adapter: str | int | None) -> tuple[str | int | None, FileLock | None]:
+    """Chooses an adapter for this process alone, unless ``device`` is "cpu".
 
     Vulkan ignores CUDA_VISIBLE_DEVICES, and Ray's custom resources carry no GPU number. So if
     ``adapter`` is None and the machine has discrete GPUs, this takes the first one without a lock
@@ -154,9 +155,15 @@ def _claim(adapter: str | int | None) -> tuple[str | int | None, FileLock | None
     InputError
         If all discrete GPUs are taken.
     """
-    cards = [one.index for one in wgvae.adapters() if one.device_type == "DiscreteGpu"]
-    if adapter is not None or not cards:
+    if device == "cpu" or adapter is not None:
         return adapter, None
+    try:
+        cards = [one.index for one in wgvae.adapters() if one.device_type == "DiscreteGpu"]
+    except NoAdapterError:
+        # The model then opens on the cores, or the error comes from there.
+        cards = []
+    if not cards:
+        return None, None
     for index in cards:
         lock = FileLock(Path(tempfile.gettempdir()) / f"wgvae-adapter-{index}.lock")
         try:

@@ -38,7 +38,7 @@ class ActorReport:
     gpu_seconds: float
     """Seconds in :meth:`wgvae.Vae.encode` or ``decode``. The first call also reads weights."""
     gpu_bytes: int
-    """Peak of GPU memory, in bytes."""
+    """Peak of the device's memory, in bytes."""
     host_bytes: int
     """Peak of the process's memory, in bytes."""
 
@@ -79,6 +79,7 @@ def encode_dataset(
     workers: int = 1,
     resources: dict[str, float] | None = None,
     num_cpus: float = 1,
+    device: Literal["auto", "gpu", "cpu"] = "auto",
     adapter: str | int | None = None,
     precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
@@ -115,12 +116,14 @@ def encode_dataset(
     shard_rows
         Pictures in a shard, if ``source`` is a folder of pictures.
     workers
-        Number of actors, one for each GPU.
+        Number of actors: one for each GPU, or as many as the nodes' cores allow.
     resources
         Ray resources of an actor, such as ``{"wgpu": 1}`` on nodes started with
         ``--resources='{"wgpu": 4}'``.
     num_cpus
-        CPU cores of an actor.
+        CPU cores of an actor, and its number of threads if it computes on them.
+    device
+        See :meth:`wgvae.Vae.from_pretrained`.
     adapter
         Adapter of all actors. None gives each actor a discrete GPU of its node for itself.
     precision, family
@@ -140,7 +143,7 @@ def encode_dataset(
     if dtype not in ("float32", "float16"):
         raise wrong("dtype", '"float32" or "float16"', repr(dtype))
     shards = list_shards(os.fspath(source), shard_rows, latents=False)
-    job = _job(output, model, format, adapter, precision, family, memory_budget) | settings
+    job = _job(output, model, format, device, num_cpus, adapter, precision, family, memory_budget) | settings
     return _run(Encoder, job, shards, workers, num_cpus, resources)
 
 
@@ -153,6 +156,7 @@ def decode_dataset(
     workers: int = 1,
     resources: dict[str, float] | None = None,
     num_cpus: float = 1,
+    device: Literal["auto", "gpu", "cpu"] = "auto",
     adapter: str | int | None = None,
     precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
@@ -166,7 +170,7 @@ def decode_dataset(
     """
     _check(format, IMAGES, workers, 1, memory_budget)
     shards = list_shards(os.fspath(source), 1, latents=True)
-    job = _job(output, model, format, adapter, precision, family, memory_budget)
+    job = _job(output, model, format, device, num_cpus, adapter, precision, family, memory_budget)
     return _run(Decoder, job, shards, workers, num_cpus, resources)
 
 
@@ -184,6 +188,8 @@ def _job(
     output: str | os.PathLike[str],
     model: str | os.PathLike[str],
     format: str,
+    device: str,
+    num_cpus: float,
     adapter: str | int | None,
     precision: str,
     family: str | None,
@@ -195,6 +201,8 @@ def _job(
         "output": str(Path(output).absolute()),
         "model": str(Path(model).absolute()),
         "format": format,
+        "device": device,
+        "threads": max(1, int(num_cpus)),
         "adapter": adapter,
         "precision": precision,
         "family": family,
@@ -247,7 +255,7 @@ def _begun(actor: type[Actor], job: dict[str, Any], shards: list[Shard]) -> dict
     known = json.loads(_native.inspect(job["model"], job["family"]))
     files = {Path(name).name: sha256_of_file(name) for name in known["files"]}
     # Place and memory do not change the results on one kind of device.
-    kept = {name: value for name, value in job.items() if name not in ("output", "model", "adapter", "memory_budget")}
+    kept = {name: value for name, value in job.items() if name not in ("output", "model", "threads", "adapter", "memory_budget")}
     listed = sha256("\n".join(shard.to_json() for shard in shards).encode())
     return {"wgvae": wgvae.__version__, "task": actor.__name__, "model": {"files": files, "config": known["config"]}, "settings": kept, "source": listed}
 

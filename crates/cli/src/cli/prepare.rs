@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use wgvae::device::{Cpu, CpuOptions};
+use wgvae::device::{CpuOptions, DeviceChoice, DeviceOptions};
 use wgvae::report::Preparing;
 use wgvae::{
-    Bytes, Checkpoint, DecodeOptions, Device, EncodeOptions, Error, Gpu, GpuOptions, LoadOptions, Precision, Result,
-    Tiling, Vae,
+    Bytes, Checkpoint, DecodeOptions, Device, EncodeOptions, Error, GpuOptions, LoadOptions, Precision, Result, Tiling,
+    Vae,
 };
 
 use super::stderr::{Phase, timed};
@@ -33,7 +33,8 @@ pub(super) struct DeviceArgs {
     /// --precision f16 and fast, --matrix-units, --limits webgpu-default.
     #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
     device: DeviceArg,
-    /// With the cores of this machine: number of threads [default: one for each core]
+    /// With the cores of this machine: number of threads [default: one for each core]; a GPU does
+    /// not use it
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
@@ -124,17 +125,12 @@ impl ElementArgs {
     }
 }
 
-impl DeviceArgs {
-    /// Returns true for the machine's own cores.
-    async fn wants_cores(&self, elements: &ElementArgs) -> Result<bool> {
-        let needs_shaders = if self.adapter.is_some() { Some("--adapter") } else { elements.needs_shaders()? };
-        match (self.device, needs_shaders) {
-            (DeviceArg::Cpu, Some(option)) => {
-                Err(Error::input("--device cpu", "use without an option for shaders", option))
-            }
-            (DeviceArg::Cpu, None) => Ok(true),
-            (DeviceArg::Gpu, _) | (DeviceArg::Auto, Some(_)) => Ok(false),
-            (DeviceArg::Auto, None) => Ok(!Device::has_gpu().await),
+impl From<DeviceArg> for DeviceChoice {
+    fn from(device: DeviceArg) -> Self {
+        match device {
+            DeviceArg::Auto => Self::Auto,
+            DeviceArg::Gpu => Self::Gpu,
+            DeviceArg::Cpu => Self::Cpu,
         }
     }
 }
@@ -142,21 +138,22 @@ impl DeviceArgs {
 /// Opens the device that the options ask for: an adapter, with the kernels that were measured on
 /// it, or the machine's own cores.
 pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs) -> Result<Device> {
-    if device.wants_cores(elements).await? {
-        let options = CpuOptions { threads: device.threads, ..CpuOptions::default() };
-        return Cpu::new(&options).map(Device::Cpu);
-    }
-    if device.threads.is_some() {
-        return Err(Error::input("--threads", "use with --device cpu", "an adapter, which has threads of its own"));
-    }
-    let options = GpuOptions {
-        adapter: device.adapter.clone(),
-        webgpu_default_limits: elements.limits == DecodeLimits::WebgpuDefault,
-        matrix_units: elements.matrix_units()?,
-        ..GpuOptions::default()
+    let named = device.adapter.as_ref().map(|_| "--adapter");
+    let options = DeviceOptions {
+        choice: device.device.into(),
+        shaders: named.or(elements.needs_shaders()?),
+        gpu: GpuOptions {
+            adapter: device.adapter.clone(),
+            webgpu_default_limits: elements.limits == DecodeLimits::WebgpuDefault,
+            matrix_units: elements.matrix_units()?,
+            ..GpuOptions::default()
+        },
+        cpu: CpuOptions { threads: device.threads, ..CpuOptions::default() },
     };
-    let gpu = timed("open device", Gpu::request(&options)).await?;
-    Ok(Device::Gpu(if device.no_tune { gpu } else { tuned(gpu) }))
+    Ok(match timed("open device", Device::open(&options)).await? {
+        Device::Gpu(gpu) if !device.no_tune => Device::Gpu(tuned(gpu)),
+        opened => opened,
+    })
 }
 
 /// Loads the weights that `options` ask for, with a progress bar.
