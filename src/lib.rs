@@ -23,7 +23,6 @@
 //! [`Vae::decode_with`] takes [`DecodeOptions`], such as a memory budget, and a [`Control`], which
 //! shows progress and cancels.
 
-#[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub mod cpu;
 #[cfg(not(target_arch = "wasm32"))]

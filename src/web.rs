@@ -6,13 +6,18 @@
 
 mod checkpoint;
 mod clips;
+#[cfg(feature = "cores")]
+mod cores;
 mod decode;
 mod device;
 mod encode;
 mod error;
+#[cfg(not(feature = "cores"))]
+mod gpu;
 mod images;
 mod latents;
 mod planner;
+#[cfg(not(feature = "cores"))]
 mod selftest;
 mod source;
 mod tiles;

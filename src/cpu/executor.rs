@@ -4,15 +4,14 @@
 //! caller's thread reports progress, checks for a cancel and hands out rows.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use web_time::Instant;
 
 use super::call::{Binding, Call};
-use super::kernels;
 use super::prepared::{Memory, Prepared};
+use super::{kernels, turn};
 use crate::error::{DeviceError, Error, Result};
 use crate::execution::{Control, Progress, RowSink, RunReport, Submission};
 use crate::kernels::{Access, interface};
@@ -27,7 +26,12 @@ impl Prepared {
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Device`], which names the stage, if a kernel panics, which is
     /// a bug; or an error of `sink`.
-    pub fn run(&mut self, inputs: &[&[f32]], control: &mut Control<'_>, sink: &mut RowSink<'_>) -> Result<RunReport> {
+    pub async fn run(
+        &mut self,
+        inputs: &[&[f32]],
+        control: &mut Control<'_>,
+        sink: &mut RowSink<'_>,
+    ) -> Result<RunReport> {
         let start = Instant::now();
         let plan = std::sync::Arc::clone(&self.plan);
         let (total, target) = (plan.macs(), control.target(plan.kind));
@@ -35,6 +39,7 @@ impl Prepared {
         let mut submissions = Vec::new();
         let (mut step, mut done) = (0, 0);
         while step < plan.steps.len() {
+            turn::end().await;
             control.check()?;
             let begin = Instant::now();
             let steps = match plan.steps[step].action {
@@ -61,26 +66,17 @@ impl Prepared {
     /// Returns the steps.
     fn compute(&mut self, inputs: &[&[f32]], first: usize, target: Duration) -> Result<Range<usize>> {
         let Self { cpu, plan, memory, .. } = self;
-        let (start, mut reached) = (Instant::now(), first);
+        let (arch, start, mut reached) = (cpu.inner.arch, Instant::now(), first);
         let work = || {
             for step in &plan.steps[first..] {
                 if matches!(step.action, Action::Output { .. }) || (reached > first && start.elapsed() >= target) {
                     break;
                 }
-                memory.step(plan, cpu.inner.arch, step, inputs);
+                memory.step(plan, arch, step, inputs);
                 reached += 1;
             }
         };
-        // The memory of a run that failed is not used again.
-        let run = AssertUnwindSafe(|| cpu.inner.threads.install(work));
-        let ran = if rayon::current_thread_index().is_some() {
-            // A thread of the caller's pool would take other work of that pool while it waits here,
-            // and could come back to a model that it has locked.
-            std::thread::scope(|scope| scope.spawn(run).join())
-        } else {
-            catch_unwind(run)
-        };
-        ran.map_err(|panic| {
+        cpu.inner.threads.run(work).map_err(|panic| {
             let stage = &plan.stages[plan.steps[reached].stage];
             Error::Device(DeviceError::Failed { doing: format!("running \"{stage}\""), reason: message(&*panic) })
         })?;

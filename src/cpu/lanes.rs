@@ -9,6 +9,24 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::kernels::Variant;
 
+/// Runs `work` with the vectors of `arch`.
+#[cfg(not(target_arch = "wasm32"))]
+#[inline(always)]
+pub(super) fn dispatch<W: WithSimd>(arch: Arch, work: W) -> W::Output {
+    arch.dispatch(work)
+}
+
+/// Runs `work` with the vectors that every browser's module has. Another copy of the kernels, for
+/// processors without vectors, would only make the module larger.
+#[cfg(target_arch = "wasm32")]
+#[inline(always)]
+pub(super) fn dispatch<W: WithSimd>(arch: Arch, work: W) -> W::Output {
+    match arch {
+        Arch::Simd128(simd) => Simd::vectorize(simd, work),
+        _ => unreachable!("the module has vectors"),
+    }
+}
+
 /// Returns the lanes of a vector.
 pub(super) fn count(arch: Arch) -> usize {
     struct Lanes;
@@ -20,7 +38,7 @@ pub(super) fn count(arch: Arch) -> usize {
             S::F32_LANES
         }
     }
-    arch.dispatch(Lanes)
+    dispatch(arch, Lanes)
 }
 
 /// Loads `count` channels from `at` on, at most a whole vector. Missing lanes are zero.
@@ -164,7 +182,7 @@ mod tests {
         for arch in architectures() {
             for activate in [Activate::None, Activate::Relu, Activate::Silu] {
                 let mut values = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -1.0, 1.0];
-                arch.dispatch(Apply(activate, &mut values));
+                dispatch(arch, Apply(activate, &mut values));
                 let finite = values.map(f32::is_finite);
                 assert_eq!(finite, [false, false, false, true, true], "{activate:?} {arch:?}: {values:?}");
             }
@@ -179,7 +197,7 @@ mod tests {
         let wanted: Vec<f32> = values.iter().map(|value| value / (1.0 + (-f64::from(*value)).exp()) as f32).collect();
         for arch in architectures() {
             let mut found = values.clone();
-            arch.dispatch(Apply(Activate::Silu, &mut found));
+            dispatch(arch, Apply(Activate::Silu, &mut found));
             for (found, wanted) in found.iter().zip(&wanted) {
                 assert!((found - wanted).abs() <= 2e-6 * wanted.abs().max(1e-30), "{arch:?}: {found}, not {wanted}");
             }

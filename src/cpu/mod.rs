@@ -8,6 +8,8 @@ mod kernels;
 mod lanes;
 mod prepared;
 mod states;
+mod threads;
+mod turn;
 
 use std::sync::Arc;
 
@@ -16,8 +18,9 @@ pub use self::call::{Binding, Call};
 pub use self::kernels::run;
 pub use self::prepared::Prepared;
 pub use self::states::ClipStates;
+use self::threads::Threads;
 use crate::error::{DeviceError, Error, Result};
-use crate::execution::{AdapterReport, Audience, Ledger, Listener, Preparing};
+use crate::execution::{AdapterReport, Audience, HasCores, Ledger, Listener, Preparing};
 use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::tensor::Bytes;
@@ -37,11 +40,12 @@ pub struct CpuOptions {
 #[derive(Debug, Clone)]
 pub struct Cpu {
     inner: Arc<Inner>,
+    pub(crate) here: HasCores,
 }
 
 #[derive(Debug)]
 struct Inner {
-    threads: rayon::ThreadPool,
+    threads: Threads,
     arch: pulp::Arch,
     report: AdapterReport,
     ledger: Arc<Ledger>,
@@ -53,23 +57,24 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Error::Input`] for zero threads; [`Error::Device`] if the host cannot start them.
+    #[cfg_attr(
+        target_arch = "wasm32",
+        expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively it is both")
+    )]
     pub fn new(options: &CpuOptions) -> Result<Self> {
+        let failed =
+            |doing: &str, reason: String| Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason });
+        let here =
+            HasCores::check().ok_or_else(|| failed("opening the CPU", "this module computes on a GPU".to_owned()))?;
         if options.threads == Some(0) {
             return Err(Error::input("number of threads", "1 or more", "0"));
         }
-        let failed = |error: rayon::ThreadPoolBuildError| {
-            Error::Device(DeviceError::Failed { doing: "starting threads".to_owned(), reason: error.to_string() })
-        };
-        let threads = rayon::ThreadPoolBuilder::new()
-            .num_threads(options.threads.unwrap_or(0))
-            .thread_name(|index| format!("wgvae {index}"))
-            .build()
-            .map_err(failed)?;
+        let threads = Threads::start(options.threads).map_err(|error| failed("starting threads", error.to_string()))?;
         let arch = pulp::Arch::new();
-        let report = report(threads.current_num_threads(), arch);
+        let report = report(threads.count(), arch);
         let ledger = Arc::new(Ledger::new(options.memory_limit));
         let inner = Inner { threads, arch, report, ledger, audience: Audience::default() };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), here })
     }
 
     /// Returns the limits that plans for this device must keep.
@@ -135,12 +140,14 @@ fn report(threads: usize, arch: pulp::Arch) -> AdapterReport {
     }
 }
 
-/// Returns the name of a set of vector instructions: `AVX-512`, `AVX2`, `NEON`, `SSE` or `none`.
+/// Returns the name of a set of vector instructions: `AVX-512`, `AVX2`, `NEON`, `SIMD128`, `SSE` or
+/// `none`.
 pub fn instructions(arch: pulp::Arch) -> &'static str {
     match lanes::count(arch) {
         16 => "AVX-512",
         8 => "AVX2",
         4 if cfg!(target_arch = "aarch64") => "NEON",
+        4 if cfg!(target_arch = "wasm32") => "SIMD128",
         4 => "SSE",
         _ => "none",
     }

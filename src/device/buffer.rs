@@ -1,21 +1,19 @@
 //! A weight in the memory of a device.
 
-#[cfg(not(target_arch = "wasm32"))]
+use std::future::ready;
 use std::sync::Arc;
 
-use super::Device;
-#[cfg(not(target_arch = "wasm32"))]
+use super::{Device, Work};
 use crate::cpu::CpuBuffer;
-use crate::error::Result;
+use crate::execution::{HasCores, HasGpus};
 use crate::gpu::GpuBuffer;
 
 /// A buffer in the memory of a device.
 #[derive(Debug)]
 pub(crate) enum DeviceBuffer {
-    Gpu(GpuBuffer),
+    Gpu(HasGpus, GpuBuffer),
     /// Prepared plans hold it, too.
-    #[cfg(not(target_arch = "wasm32"))]
-    Cpu(Arc<CpuBuffer>),
+    Cpu(HasCores, Arc<CpuBuffer>),
 }
 
 impl DeviceBuffer {
@@ -23,11 +21,15 @@ impl DeviceBuffer {
     ///
     /// # Errors
     /// [`crate::Error::Device`] if the device has too little memory or is lost.
-    pub(crate) async fn with_data(device: &Device, name: &str, data: &[u8]) -> Result<Self> {
-        Ok(match device {
-            Device::Gpu(gpu) => Self::Gpu(GpuBuffer::with_data(gpu, name, data).await?),
-            #[cfg(not(target_arch = "wasm32"))]
-            Device::Cpu(cpu) => Self::Cpu(Arc::new(CpuBuffer::with_data(cpu, name, data)?)),
-        })
+    pub(crate) fn with_data<'a>(device: &'a Device, name: &'a str, data: &'a [u8]) -> Work<'a, Self> {
+        match device {
+            Device::Gpu(gpu) => {
+                Box::pin(async move { Ok(Self::Gpu(gpu.here, GpuBuffer::with_data(gpu, name, data).await?)) })
+            }
+            Device::Cpu(cpu) => {
+                let made = CpuBuffer::with_data(cpu, name, data);
+                Box::pin(ready(made.map(|buffer| Self::Cpu(cpu.here, Arc::new(buffer)))))
+            }
+        }
     }
 }

@@ -7,6 +7,8 @@ mod options;
 mod prepared;
 mod states;
 
+use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
 
 pub(crate) use self::buffer::DeviceBuffer;
@@ -14,7 +16,6 @@ pub(crate) use self::buffer::DeviceBuffer;
 pub use self::options::{DeviceChoice, DeviceOptions};
 pub(crate) use self::prepared::{LoadedWeight, Prepared};
 pub(crate) use self::states::ClipStates;
-#[cfg(not(target_arch = "wasm32"))]
 pub use crate::cpu::{Cpu, CpuOptions};
 pub use crate::error::DeviceError;
 use crate::error::Result;
@@ -24,6 +25,10 @@ use crate::gpu::Gpu;
 pub use crate::gpu::adapters;
 use crate::kernels::choice::KernelChoice;
 pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
+
+/// Work on a device. It is boxed where a device is chosen: a module of a browser has one kind of
+/// device, and then the compiler drops the code for the other.
+pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
 
 /// A device that can run plans. Cheap to clone; all clones are one device.
 ///
@@ -44,7 +49,6 @@ pub enum Device {
     /// A GPU, or a driver that emulates one.
     Gpu(Gpu),
     /// The host's own cores, without a driver.
-    #[cfg(not(target_arch = "wasm32"))]
     Cpu(Cpu),
 }
 
@@ -60,7 +64,6 @@ impl From<Gpu> for Device {
     }
 }
 
-#[cfg(not(target_arch = "wasm32"))]
 impl From<Cpu> for Device {
     fn from(cpu: Cpu) -> Self {
         Self::Cpu(cpu)
@@ -73,7 +76,6 @@ impl From<&Gpu> for Device {
     }
 }
 
-#[cfg(not(target_arch = "wasm32"))]
 impl From<&Cpu> for Device {
     fn from(cpu: &Cpu) -> Self {
         Self::Cpu(cpu.clone())
@@ -85,7 +87,6 @@ impl Device {
     pub fn adapter(&self) -> &AdapterReport {
         match self {
             Self::Gpu(gpu) => gpu.adapter(),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.adapter(),
         }
     }
@@ -94,7 +95,6 @@ impl Device {
     pub fn limits(&self) -> &DeviceLimits {
         match self {
             Self::Gpu(gpu) => gpu.limits(),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.limits(),
         }
     }
@@ -104,7 +104,6 @@ impl Device {
     pub fn kernels(&self) -> &KernelChoice {
         match self {
             Self::Gpu(gpu) => gpu.kernels(),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.kernels(),
         }
     }
@@ -113,7 +112,6 @@ impl Device {
     pub fn ledger(&self) -> &Ledger {
         match self {
             Self::Gpu(gpu) => gpu.ledger(),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.ledger(),
         }
     }
@@ -134,7 +132,6 @@ impl Device {
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
         match self {
             Self::Gpu(gpu) => gpu.watch(listener),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.watch(listener),
         }
     }
@@ -142,17 +139,15 @@ impl Device {
     pub(crate) fn tell(&self, now: Preparing<'_>) {
         match self {
             Self::Gpu(gpu) => gpu.tell(now),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(cpu) => cpu.tell(now),
         }
     }
 
     /// Waits until the device has finished all submitted work. Dropped buffers are free then.
-    pub(crate) async fn idle(&self) -> Result<()> {
+    pub(crate) fn idle(&self) -> Work<'_, ()> {
         match self {
-            Self::Gpu(gpu) => gpu.idle().await,
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(_) => Ok(()),
+            Self::Gpu(gpu) => Box::pin(gpu.idle()),
+            Self::Cpu(_) => Box::pin(ready(Ok(()))),
         }
     }
 
@@ -160,7 +155,6 @@ impl Device {
     pub fn gpu(&self) -> Option<&Gpu> {
         match self {
             Self::Gpu(gpu) => Some(gpu),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Cpu(_) => None,
         }
     }

@@ -1,12 +1,12 @@
 //! A plan with its buffers on a device.
 
+use std::future::ready;
 use std::sync::Arc;
 
-use super::{ClipStates, Device, DeviceBuffer};
-#[cfg(not(target_arch = "wasm32"))]
+use super::{ClipStates, Device, DeviceBuffer, Work};
 use crate::cpu;
-use crate::error::Result;
-use crate::execution::{Control, RowSink, RunReport};
+use crate::error::Error;
+use crate::execution::{Control, HasCores, HasGpus, RowSink, RunReport};
 use crate::gpu::{self, GpuBuffer, HostBytes, Input};
 use crate::plan::Plan;
 
@@ -23,9 +23,8 @@ pub(crate) enum LoadedWeight<'a> {
 /// A plan with its buffers on a device, ready to run again and again.
 #[derive(Debug)]
 pub(crate) enum Prepared {
-    Gpu(Box<gpu::Prepared>),
-    #[cfg(not(target_arch = "wasm32"))]
-    Cpu(cpu::Prepared),
+    Gpu(HasGpus, Box<gpu::Prepared>),
+    Cpu(HasCores, Box<cpu::Prepared>),
 }
 
 impl Prepared {
@@ -34,18 +33,18 @@ impl Prepared {
     ///
     /// # Errors
     /// [`crate::Error::Device`], which names the buffer or kernel; [`crate::Error::HostMemory`].
-    pub(crate) async fn new(device: &Device, plan: Arc<Plan>, weights: Vec<LoadedWeight<'_>>) -> Result<Self> {
-        Ok(match device {
-            Device::Gpu(gpu) => {
+    pub(crate) fn new<'a>(device: &'a Device, plan: Arc<Plan>, weights: Vec<LoadedWeight<'a>>) -> Work<'a, Self> {
+        match device {
+            Device::Gpu(gpu) => Box::pin(async move {
                 let weights = weights.into_iter().filter_map(on_gpu).collect();
-                Self::Gpu(Box::new(gpu::Prepared::new(gpu, plan, weights).await?))
-            }
-            #[cfg(not(target_arch = "wasm32"))]
+                Ok(Self::Gpu(gpu.here, Box::new(gpu::Prepared::new(gpu, plan, weights).await?)))
+            }),
             Device::Cpu(cpu) => {
                 let weights = weights.into_iter().filter_map(on_cpu).collect();
-                Self::Cpu(cpu::Prepared::new(cpu, plan, weights)?)
+                let prepared = cpu::Prepared::new(cpu, plan, weights);
+                Box::pin(ready(prepared.map(|prepared| Self::Cpu(cpu.here, Box::new(prepared)))))
             }
-        })
+        }
     }
 
     /// Runs the plan once on `input`, and hands the result to `sink` in pieces of whole rows, in
@@ -54,31 +53,29 @@ impl Prepared {
     /// # Errors
     /// [`crate::Error::Cancelled`], [`crate::Error::Device`], which names the stage that was
     /// reached, or an error of `sink`.
-    pub(crate) async fn run(
-        &mut self,
-        input: &Input<'_>,
-        control: &mut Control<'_>,
-        sink: &mut RowSink<'_>,
-    ) -> Result<RunReport> {
+    pub(crate) fn run<'a>(
+        &'a mut self,
+        input: &'a Input<'_>,
+        control: &'a mut Control<'_>,
+        sink: &'a mut RowSink<'_>,
+    ) -> Work<'a, RunReport> {
         match self {
-            Self::Gpu(prepared) => prepared.run(input, control, sink).await,
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(prepared) => match input {
-                Input::Host(inputs) => {
-                    let inputs: Vec<&[f32]> = inputs.iter().map(|input| &**input).collect();
-                    prepared.run(&inputs, control, sink)
-                }
-                Input::Foreign { buffer, .. } => match **buffer {},
-            },
+            Self::Gpu(_, prepared) => Box::pin(prepared.run(input, control, sink)),
+            Self::Cpu(_, prepared) => Box::pin(async move {
+                let Input::Host(inputs) = input else {
+                    return Err(Error::input("latents", "values in host memory, on the CPU", "a buffer of a GPU"));
+                };
+                let inputs: Vec<&[f32]> = inputs.iter().map(|input| &**input).collect();
+                prepared.run(&inputs, control, sink).await
+            }),
         }
     }
 
     /// Returns the picture that runs leave on a GPU, if the plan leaves one.
     pub(crate) fn picture(&self) -> Option<&GpuBuffer> {
         match self {
-            Self::Gpu(prepared) => prepared.picture(),
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(_) => None,
+            Self::Gpu(_, prepared) => prepared.picture(),
+            Self::Cpu(..) => None,
         }
     }
 
@@ -87,38 +84,34 @@ impl Prepared {
     ///
     /// # Errors
     /// [`crate::Error::Device`].
-    pub(crate) async fn read_picture(&mut self) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read_picture(&mut self) -> Work<'_, Option<Vec<u8>>> {
         match self {
-            Self::Gpu(prepared) => prepared.read_picture().await,
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(prepared) => Ok(prepared.picture().map(<[u8]>::to_vec)),
+            Self::Gpu(_, prepared) => Box::pin(prepared.read_picture()),
+            Self::Cpu(_, prepared) => Box::pin(ready(Ok(prepared.picture().map(<[u8]>::to_vec)))),
         }
     }
 
     /// Sets the states of the clip, which the next run reads and writes.
     pub(crate) fn put_states(&mut self, states: ClipStates) {
         match self {
-            Self::Gpu(prepared) => prepared.put_states(states.on_gpu()),
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(prepared) => prepared.put_states(states.on_cpu()),
+            Self::Gpu(_, prepared) => prepared.put_states(states.on_gpu()),
+            Self::Cpu(_, prepared) => prepared.put_states(states.on_cpu()),
         }
     }
 
     /// Takes out the states of the clip.
     pub(crate) fn take_states(&mut self) -> ClipStates {
         match self {
-            Self::Gpu(prepared) => ClipStates::Gpu(prepared.take_states()),
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(prepared) => ClipStates::Cpu(prepared.take_states()),
+            Self::Gpu(here, prepared) => ClipStates::Gpu(*here, prepared.take_states()),
+            Self::Cpu(here, prepared) => ClipStates::Cpu(*here, prepared.take_states()),
         }
     }
 
     /// Returns the plan.
     pub(crate) fn plan(&self) -> &Plan {
         match self {
-            Self::Gpu(prepared) => prepared.plan(),
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(prepared) => prepared.plan(),
+            Self::Gpu(_, prepared) => prepared.plan(),
+            Self::Cpu(_, prepared) => prepared.plan(),
         }
     }
 }
@@ -126,18 +119,16 @@ impl Prepared {
 /// Returns the place of a weight as a GPU's plan takes it. No weight of a GPU is elsewhere.
 fn on_gpu(weight: LoadedWeight<'_>) -> Option<gpu::LoadedWeight<'_>> {
     match weight {
-        LoadedWeight::Device(DeviceBuffer::Gpu(buffer)) => Some(gpu::LoadedWeight::Gpu(buffer)),
-        #[cfg(not(target_arch = "wasm32"))]
-        LoadedWeight::Device(DeviceBuffer::Cpu(_)) => None,
+        LoadedWeight::Device(DeviceBuffer::Gpu(_, buffer)) => Some(gpu::LoadedWeight::Gpu(buffer)),
+        LoadedWeight::Device(DeviceBuffer::Cpu(..)) => None,
         LoadedWeight::Host(bytes) => Some(gpu::LoadedWeight::Host(bytes)),
     }
 }
 
 /// Returns a weight as the host's plan takes it. No weight of the host is elsewhere.
-#[cfg(not(target_arch = "wasm32"))]
 fn on_cpu(weight: LoadedWeight<'_>) -> Option<Arc<cpu::CpuBuffer>> {
     match weight {
-        LoadedWeight::Device(DeviceBuffer::Cpu(buffer)) => Some(Arc::clone(buffer)),
-        LoadedWeight::Device(DeviceBuffer::Gpu(_)) | LoadedWeight::Host(_) => None,
+        LoadedWeight::Device(DeviceBuffer::Cpu(_, buffer)) => Some(Arc::clone(buffer)),
+        LoadedWeight::Device(DeviceBuffer::Gpu(..)) | LoadedWeight::Host(_) => None,
     }
 }

@@ -1,9 +1,11 @@
 //! The states of a clip on a device.
 
-use super::Device;
-#[cfg(not(target_arch = "wasm32"))]
+use std::future::ready;
+
+use super::{Device, Work};
 use crate::cpu;
 use crate::error::Result;
+use crate::execution::{HasCores, HasGpus};
 use crate::gpu;
 use crate::plan::StateUse;
 
@@ -12,9 +14,8 @@ use crate::plan::StateUse;
 pub(crate) enum ClipStates {
     #[default]
     None,
-    Gpu(gpu::ClipStates),
-    #[cfg(not(target_arch = "wasm32"))]
-    Cpu(cpu::ClipStates),
+    Gpu(HasGpus, gpu::ClipStates),
+    Cpu(HasCores, cpu::ClipStates),
 }
 
 impl ClipStates {
@@ -32,9 +33,8 @@ impl ClipStates {
     pub(crate) fn hold(&self, states: &[StateUse]) -> bool {
         match self {
             Self::None => states.is_empty(),
-            Self::Gpu(kept) => kept.hold(states),
-            #[cfg(not(target_arch = "wasm32"))]
-            Self::Cpu(kept) => kept.hold(states),
+            Self::Gpu(_, kept) => kept.hold(states),
+            Self::Cpu(_, kept) => kept.hold(states),
         }
     }
 
@@ -42,21 +42,21 @@ impl ClipStates {
     ///
     /// # Errors
     /// [`crate::Error::Device`], [`crate::Error::HostMemory`].
-    pub(crate) async fn add(&mut self, device: &Device, states: &[StateUse]) -> Result<()> {
-        match (&mut *self, device) {
-            (Self::Gpu(kept), Device::Gpu(gpu)) => kept.add(gpu, states).await,
-            (_, Device::Gpu(gpu)) => {
-                *self = Self::Gpu(gpu::ClipStates::new(gpu, states).await?);
+    pub(crate) fn add<'a>(&'a mut self, device: &'a Device, states: &'a [StateUse]) -> Work<'a, ()> {
+        match device {
+            Device::Gpu(gpu) => Box::pin(async move {
+                if let Self::Gpu(_, kept) = self {
+                    return kept.add(gpu, states).await;
+                }
+                *self = Self::Gpu(gpu.here, gpu::ClipStates::new(gpu, states).await?);
                 Ok(())
-            }
-            #[cfg(not(target_arch = "wasm32"))]
-            (Self::Cpu(kept), Device::Cpu(cpu)) => kept.add(cpu, states),
-            #[cfg(not(target_arch = "wasm32"))]
-            (_, Device::Cpu(cpu)) => {
-                let mut kept = cpu::ClipStates::default();
-                kept.add(cpu, states)?;
-                *self = Self::Cpu(kept);
-                Ok(())
+            }),
+            Device::Cpu(cpu) => {
+                if !matches!(self, Self::Cpu(..)) {
+                    *self = Self::Cpu(cpu.here, cpu::ClipStates::default());
+                }
+                let Self::Cpu(_, kept) = self else { return Box::pin(ready(Ok(()))) };
+                Box::pin(ready(kept.add(cpu, states)))
             }
         }
     }
@@ -64,16 +64,15 @@ impl ClipStates {
     /// Takes out the states on a GPU; none if there are none.
     pub(super) fn on_gpu(self) -> gpu::ClipStates {
         match self {
-            Self::Gpu(states) => states,
+            Self::Gpu(_, states) => states,
             _ => gpu::ClipStates::default(),
         }
     }
 
     /// Takes out the states on the host; none if there are none.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn on_cpu(self) -> cpu::ClipStates {
         match self {
-            Self::Cpu(states) => states,
+            Self::Cpu(_, states) => states,
             _ => cpu::ClipStates::default(),
         }
     }

@@ -5,12 +5,14 @@ mod adapter_report;
 mod control;
 mod ledger;
 mod preparing;
+mod presence;
 
 pub use self::adapter_report::AdapterReport;
 pub use self::control::{Control, Progress, RunReport, Submission};
 pub use self::ledger::Ledger;
 pub(crate) use self::preparing::Audience;
 pub use self::preparing::{Listener, Preparing};
+pub(crate) use self::presence::{HasCores, HasGpus};
 
 use crate::error::Result;
 

@@ -40,7 +40,7 @@ use self::platform::Scopes;
 use self::scopes::Caught;
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
-use crate::execution::{AdapterReport, Audience, Ledger, Listener, Preparing};
+use crate::execution::{AdapterReport, Audience, HasGpus, Ledger, Listener, Preparing};
 use crate::kernels::Variant;
 use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
@@ -51,6 +51,7 @@ use crate::tensor::Bytes;
 pub struct Gpu {
     inner: Arc<Inner>,
     kernels: KernelChoice,
+    pub(crate) here: HasGpus,
 }
 
 #[derive(Debug)]
@@ -83,9 +84,16 @@ struct Opened {
     queue: wgpu::Queue,
     report: AdapterReport,
     adopted: bool,
+    here: HasGpus,
 }
 
 impl Gpu {
+    /// Returns an error in a build that has no GPUs.
+    fn check() -> Result<HasGpus> {
+        let without = || DeviceError::NoAdapter("this module computes on the CPU".to_owned());
+        HasGpus::check().ok_or_else(|| without().into())
+    }
+
     /// Opens a device on the best adapter that `options` allow: a discrete GPU before an integrated
     /// one before a CPU driver.
     ///
@@ -93,12 +101,13 @@ impl Gpu {
     /// [`Error::Device`] if no adapter matches, or if the adapter is too small for any plan or
     /// cannot create a device.
     pub async fn request(options: &GpuOptions) -> Result<Self> {
+        let here = Self::check()?;
         let adapter = adapter::choose(options).await?;
         let report = adapter::report(&adapter);
         adapter::check(&report.name, &adapter::offered(&adapter))?;
         let (device, queue) = adapter::open(&adapter, options, &report).await?;
         let report = adapter::of_device(report, &device, options);
-        Ok(Self::of(Opened { device, queue, report, adopted: false }, options.memory_limit))
+        Ok(Self::of(Opened { device, queue, report, adopted: false, here }, options.memory_limit))
     }
 
     #[cfg_attr(
@@ -106,7 +115,7 @@ impl Gpu {
         expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively it is both")
     )]
     fn of(opened: Opened, memory_limit: Option<Bytes>) -> Self {
-        let Opened { device, queue, report, adopted } = opened;
+        let Opened { device, queue, report, adopted, here } = opened;
         let lost = Arc::new(std::sync::Mutex::new(None));
         let record = Arc::clone(&lost);
         device.set_device_lost_callback(move |_, reason| {
@@ -138,7 +147,7 @@ impl Gpu {
             lost,
             adopted,
         };
-        Self { inner: Arc::new(inner), kernels }
+        Self { inner: Arc::new(inner), kernels, here }
     }
 
     /// Returns the same device with other `kernels` for its plans; see [`Self::tune`].

@@ -1,47 +1,16 @@
-//! GPU devices for JavaScript, and the kernels that models use there.
+//! Devices for JavaScript: a GPU, or the CPU in a module that computes there.
 
 use std::sync::Arc;
 
 use js_sys::Function;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use wasm_bindgen::prelude::*;
 
-use super::{Result, from_js, to_js};
-use crate::error::Error;
+use super::{Result, to_js};
+use crate::device::Device;
 use crate::execution::{Listener, Preparing};
-use crate::gpu::{Gpu, GpuOptions};
-use crate::tensor::{Bytes, Storage};
-use crate::tuning::TuneOptions;
-
-/// Options of the device to open.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Options {
-    power_preference: Option<Power>,
-    default_limits: bool,
-    memory_limit: Option<Bytes>,
-}
-
-impl Options {
-    /// Converts to the crate's options, for a device of `gpu`, a `GPU` object.
-    pub(super) fn of(self, gpu: JsValue) -> GpuOptions {
-        GpuOptions {
-            webgpu_default_limits: self.default_limits,
-            memory_limit: self.memory_limit,
-            low_power: self.power_preference == Some(Power::LowPower),
-            gpu: Some(gpu),
-            ..GpuOptions::default()
-        }
-    }
-}
-
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Power {
-    HighPerformance,
-    LowPower,
-}
+use crate::tensor::Bytes;
 
 /// The bytes and the number of the buffers on a device.
 #[derive(Serialize)]
@@ -52,40 +21,24 @@ struct LedgerFacts {
 }
 
 /// A device that this module opened, or that the caller made.
-#[wasm_bindgen(js_name = Gpu)]
+#[wasm_bindgen(js_name = Device)]
 #[derive(Debug)]
-pub struct WebGpu {
-    pub(super) gpu: Gpu,
+pub struct WebDevice {
+    pub(super) device: Device,
 }
 
-#[wasm_bindgen(js_class = Gpu)]
-impl WebGpu {
-    /// Opens a device of `gpu`, a `GPU` object.
-    pub async fn request(gpu: JsValue, options: JsValue) -> Result<Self> {
-        let options: Options = from_js("device options", &options)?;
-        Ok(Self { gpu: Gpu::request(&options.of(gpu)).await? })
-    }
-
-    /// Uses the caller's `device`. It comes from `gpu`, or from another `GPU` object.
-    pub async fn adopt(gpu: JsValue, device: JsValue) -> Result<Self> {
-        Ok(Self { gpu: Gpu::adopt(&device, Some(gpu)).await? })
-    }
-
+#[wasm_bindgen(js_class = Device)]
+impl WebDevice {
     /// Returns facts about the adapter.
     pub fn adapter(&self) -> JsValue {
-        to_js(self.gpu.adapter())
+        to_js(self.device.adapter())
     }
 
     /// Returns the bytes of all buffers now, the most bytes ever at once, and the number of buffers
     /// created.
     pub fn ledger(&self) -> JsValue {
-        let ledger = self.gpu.ledger();
+        let ledger = self.device.ledger();
         to_js(&LedgerFacts { current: ledger.current(), peak: ledger.highest(), created: ledger.created() })
-    }
-
-    /// Returns the `GPUDevice`.
-    pub fn device(&self) -> JsValue {
-        self.gpu.handle()
     }
 
     /// Sets the listener that hears how many kernels are compiled, from now on. Without one,
@@ -100,55 +53,11 @@ impl WebGpu {
                 }
             })
         });
-        self.gpu.watch(told);
-    }
-
-    /// Times the kernels that the rules allow on this device.
-    pub async fn tune(&self) -> Result<JsValue> {
-        Ok(to_js(&self.gpu.tune(&TuneOptions::default()).await?))
-    }
-
-    /// Returns the key under which the result of `tune` may be stored.
-    #[wasm_bindgen(js_name = tuningKey)]
-    pub fn tuning_key(&self) -> String {
-        self.gpu.tuning_key()
-    }
-
-    /// Sets the kernels of models that are loaded from now on, in place of the rules' kernels.
-    #[wasm_bindgen(js_name = takeKernels)]
-    pub fn take_kernels(&mut self, kernels: &JsValue) -> Result<()> {
-        let text = js_sys::JSON::stringify(kernels).map(String::from).unwrap_or_default();
-        // Compares their JSON. Code to deserialise kernels would add to the download of a page.
-        let wanted: Option<Value> = serde_json::from_str(&text).ok();
-        let is_wanted = |kernels: &_| wanted.is_some() && as_value(kernels) == wanted;
-        let Some(kernels) = self.gpu.possible_kernels().into_iter().find(is_wanted) else {
-            return Err(Error::input("kernels", "kernels that tuning can find on this device", text).into());
-        };
-        self.gpu = self.gpu.clone().with_kernels(kernels)?;
-        Ok(())
+        self.device.watch(told);
     }
 
     /// Resolves when the device has finished all submitted work.
     pub async fn idle(&self) -> Result<()> {
-        Ok(self.gpu.idle().await?)
+        Ok(self.device.idle().await?)
     }
-
-    /// Destroys the device, unless the caller made it.
-    pub fn lose(&self) {
-        self.gpu.destroy();
-    }
-}
-
-/// Converts to a JSON value, to be compared.
-fn as_value(value: &impl Serialize) -> Option<Value> {
-    serde_json::from_str(&serde_json::to_string(value).ok()?).ok()
-}
-
-/// Compiles every kernel on `gpu`, in every variant that a plan can use. Returns their file names.
-/// For tests.
-#[wasm_bindgen(js_name = compileAll)]
-pub async fn compile_all(gpu: &WebGpu, storage: &str) -> Result<JsValue> {
-    let storage: Storage = serde_json::from_value(storage.into())
-        .map_err(|problem| Error::input("storage", "f32, f16, packed_f16 or fast_f16", problem.to_string()))?;
-    Ok(to_js(&crate::vae::compile_all(&gpu.gpu, storage).await?))
 }

@@ -40,6 +40,8 @@ struct Supposed {
     unscaled: bool,
     /// True if weights may stay in host memory under a budget.
     weights_on_host: bool,
+    /// True to plan for the CPU.
+    cores: bool,
     /// Limits that replace WebGPU's defaults. Names are as in the facts about an adapter.
     limits: Map<String, Value>,
 }
@@ -58,6 +60,9 @@ impl Supposed {
     /// Returns the limits that `wgvae plan` uses without an adapter, with the given ones replaced.
     /// For a GPU with a vendor, memory counts as shared or not as in browsers.
     fn limits(&self) -> crate::error::Result<DeviceLimits> {
+        if self.cores {
+            return Ok(DeviceLimits::host());
+        }
         let vendor = self.limits.get("vendor").and_then(Value::as_str).map(Vendor::from_name);
         let defaults = DeviceLimits {
             shader_f16: true,

@@ -6,7 +6,7 @@ use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
-use super::device::Options;
+use super::gpu::Options;
 use super::source::{JsSource, Source};
 use super::vae::{Cancel, count};
 use super::{Result, from_js, to_js};

@@ -10,11 +10,11 @@ use serde_json::json;
 use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
-use super::device::WebGpu;
+use super::device::WebDevice;
 use super::latents::{WebLatents, latent_facts};
 use super::{Result, from_js, to_js};
+use crate::device::Device;
 use crate::execution::{Control, Progress, RunReport};
-use crate::gpu::Gpu;
 use crate::model::config::LatentSpace;
 use crate::tensor::Bytes;
 use crate::vae::{Fallback, LoadOptions, Precision, Vae};
@@ -66,7 +66,7 @@ struct Report {
 #[wasm_bindgen(js_name = Vae)]
 #[derive(Debug)]
 pub struct WebVae {
-    gpu: Gpu,
+    device: Device,
     pub(super) vae: Vae,
     /// The space of latents that do not say theirs.
     pub(super) space: LatentSpace,
@@ -76,7 +76,7 @@ pub struct WebVae {
 impl WebVae {
     /// Reads the weights that the checkpoint was opened for, one tensor at a time, and uploads or
     /// keeps each at once.
-    pub async fn load(gpu: &WebGpu, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
+    pub async fn load(device: &WebDevice, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
         let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
         let WebCheckpoint { directions, clips, .. } = *checkpoint;
         if !unscaled {
@@ -84,16 +84,16 @@ impl WebVae {
             checkpoint.checkpoint.check_space(LatentSpace::Model)?;
         }
         let options = LoadOptions { precision, weights_on_host, directions, clips };
-        let vae = Vae::load(&gpu.gpu, &checkpoint.checkpoint, options).await;
+        let vae = Vae::load(&device.device, &checkpoint.checkpoint, options).await;
         let space = LatentSpace::from_unscaled(unscaled);
-        Ok(Self { gpu: gpu.gpu.clone(), vae: checkpoint.rejection.pass_on(vae)?, space })
+        Ok(Self { device: device.device.clone(), vae: checkpoint.rejection.pass_on(vae)?, space })
     }
 
     /// Returns the storage, the loading time and facts about the latents.
     pub fn info(&self) -> JsValue {
         let mut info = latent_facts(self.vae.config(), self.space);
         info["storage"] = json!(self.vae.storage());
-        info["submission_target"] = json!(Control::default_target(self.gpu.limits().kind).as_secs_f64() * 1000.0);
+        info["submission_target"] = json!(Control::default_target(self.device.limits().kind).as_secs_f64() * 1000.0);
         info["load_seconds"] = json!(self.vae.load_seconds());
         to_js(&info)
     }
@@ -112,17 +112,19 @@ impl WebVae {
 
     /// Starts to measure a job that `cancel` stops. Returns the pipelines so far.
     pub(super) fn begin(&self, cancel: &Cancel) -> Compiled {
-        self.gpu.heed(Some(Arc::clone(&cancel.flag)));
-        self.gpu.ledger().restart_peak();
-        self.gpu.compiled()
+        if let Some(gpu) = self.device.gpu() {
+            gpu.heed(Some(Arc::clone(&cancel.flag)));
+        }
+        self.device.ledger().restart_peak();
+        self.device.compiled()
     }
 
     /// Returns the report of a job since [`Self::begin`] returned `before`.
     pub(super) fn report(&self, before: Compiled, run: RunReport, fallback: Option<Fallback>) -> JsValue {
-        let (compiled, time) = self.gpu.compiled();
+        let (compiled, time) = self.device.compiled();
         to_js(&Report {
             predicted_peak_bytes: self.vae.predicted_peak(),
-            measured_peak_bytes: self.gpu.ledger().peak(),
+            measured_peak_bytes: self.device.ledger().peak(),
             compiled: compiled - before.0,
             compile_seconds: time.saturating_sub(before.1).as_secs_f64(),
             fallback_text: fallback.as_ref().map(ToString::to_string),

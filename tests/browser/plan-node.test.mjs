@@ -39,6 +39,7 @@ describe('planFor', () => {
     ['a budget', { family: 'sdxl', width: 512, height: 512, memoryBudget: 200 << 20, output: 'image-data' }, ['--family', 'sdxl', '--size', '512x512', '--memory-budget', `${200 << 20}`]],
     ['a budget without parking', { family: 'sd15', width: 512, height: 512, memoryBudget: 250 << 20, parking: 'off', output: 'image-data' }, ['--family', 'sd15', '--size', '512x512', '--memory-budget', `${250 << 20}`, '--parking', 'off']],
     ['an encode of any size', { family: 'sd3', width: 301, height: 211, direction: 'encode' }, ['--family', 'sd3', '--size', '301x211', '--encode']],
+    ['the CPU', { device: 'cpu', family: 'sd15', width: 256, height: 256, output: 'image-data' }, ['--family', 'sd15', '--size', '256x256', '--limits', 'cpu']],
     ['a device without shader-f16', { family: 'taesd', width: 256, height: 256, limits: { shader_f16: false }, output: 'image-data' }, ['--family', 'taesd', '--size', '256x256', '--packed']],
   ];
   for (const [what, options, parameters] of cases) {

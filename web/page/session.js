@@ -302,7 +302,7 @@ async function openModel(choice, signal) {
     await askFirst(choice, found, encodes, signal);
     source.config = choice.config;
   }
-  /** @type {import('../src/index.js').ModelOptions} */
+  /** @type {import('../src/worker.js').WorkerOptions} */
   const options = {
     ...source,
     precision,

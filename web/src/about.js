@@ -3,12 +3,12 @@
 
 import { startWasm } from './wasm.js';
 
-/** @param {import('./index.js').WasmSource} [source] */
+/** @param {import('./index.js').WasmSources} [source] */
 export async function families(source) {
   return (await startWasm(source)).families();
 }
 
-/** @param {import('./index.js').WasmSource} [source] */
+/** @param {import('./index.js').WasmSources} [source] */
 export async function version(source) {
   return (await startWasm(source)).version();
 }

@@ -5,10 +5,11 @@ import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { latentsNow } from './copies.js';
 import { checkCounts } from './counts.js';
 import { mismatch, wgvaeError } from './errors.js';
+import { contextOf, show } from './host-canvas.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
 import { checkObject } from './options.js';
-import { checkOutput, delivered, ON_DEVICE, OUTPUTS } from './outputs.js';
+import { checkOutput, delivered, hostOutput, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
 import { kindOf } from './sources.js';
@@ -43,8 +44,9 @@ export class Decoding {
     checkObject(options);
     const { width, height, ...others } = options;
     const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
+    const { device, planner } = this.#loaded.engine;
     try {
-      return this.#loaded.engine.planner.plan(latents.width, latents.height, this.#moduleOptions(others));
+      return planner.plan(latents.width, latents.height, this.#moduleOptions(others, device ? undefined : hostOutput(others)));
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -89,7 +91,7 @@ export class Decoding {
     const { shown, engine } = this.#loaded;
     if (!shown) throw mismatch('input', 'picture to present', 'that of a decode into a canvas or a bitmap just before', 'none');
     try {
-      await engine.canvases.present(canvas, shown.picture, shown.size);
+      await shown(canvas);
     } catch (error) {
       throw (await isLoss(error, engine.device)) ? deviceLost(error) : error;
     }
@@ -153,41 +155,47 @@ export class Decoding {
    * @param {Uint32Array} size of the picture
    */
   #outputFor({ canvas, output = 'bitmap', tiling = 'exact' }, [width, height]) {
-    const { engine } = this.#loaded;
+    const { device } = this.#loaded.engine;
+    if (!device) {
+      if (canvas) contextOf(canvas);
+      return hostOutput({ canvas, output });
+    }
     const size = { width, height };
     if (canvas) {
-      checkCanvas(engine.device, canvas, size);
+      checkCanvas(device, canvas, size);
       return 'canvas';
     }
-    if (output === 'texture' && !fitsCanvas(engine.device, size)) {
-      const limit = engine.device.limits.maxTextureDimension2D;
+    if (output === 'texture' && !fitsCanvas(device, size)) {
+      const limit = device.limits.maxTextureDimension2D;
       throw mismatch('input', 'picture as a texture', `at most ${limit} pixels a side on this device`, `${width}x${height}`);
     }
-    const { maxBufferSize } = engine.device.limits;
+    const { maxBufferSize } = device.limits;
     if (output === 'buffer' && 4 * width * height > maxBufferSize) {
       throw mismatch('input', 'picture as a buffer', `at most ${maxBufferSize} bytes on this device`, `${width}x${height}, ${4 * width * height} bytes`);
     }
-    if (output === 'bitmap' && (BLENDED.includes(tiling) || !globalThis.OffscreenCanvas || !fitsCanvas(engine.device, size))) return 'rgba8';
+    if (output === 'bitmap' && (BLENDED.includes(tiling) || !globalThis.OffscreenCanvas || !fitsCanvas(device, size))) return 'rgba8';
     return OUTPUTS[output];
   }
 
   /**
-   * @param {import('./canvas.js').Canvases} canvases of the device that decoded it
+   * @param {import('./canvas.js').Canvases | undefined} canvases of the device that decoded it
    * @param {DecodeOptions} options
    * @param {any} result of the module
    */
   async #deliver(canvases, { canvas, output = 'bitmap' }, { width, height, data, picture }) {
-    if (picture) {
-      const shown = { picture: { ...picture, format: formatOf({ canvas, output }) }, size: { width, height } };
+    if (canvases && picture) {
+      const [made, size] = [{ ...picture, format: formatOf({ canvas, output }) }, { width, height }];
       // Its order of channels differs from that of a canvas, so `present` cannot show it.
-      if (!canvas && output === 'buffer') return { buffer: await canvases.toBuffer(shown.picture, shown.size), shape: [height, width, 4] };
-      this.#loaded.shown = shown;
-      if (!canvas && output === 'texture') return canvases.toTexture(shown.picture, shown.size);
-      if (!canvas) return canvases.toBitmap(shown.picture, shown.size);
-      await canvases.present(canvas, shown.picture, shown.size);
-      return undefined;
+      if (!canvas && output === 'buffer') return { buffer: await canvases.toBuffer(made, size), shape: [height, width, 4] };
+      this.#loaded.shown = (onto) => canvases.present(onto, made, size);
+      if (!canvas && output === 'texture') return canvases.toTexture(made, size);
+      if (!canvas) return canvases.toBitmap(made, size);
+      return canvases.present(canvas, made, size);
     }
-    return delivered(output, data, width, height);
+    if (canvases || (!canvas && output !== 'bitmap')) return delivered(output, data, width, height);
+    const image = new ImageData(data, width, height);
+    this.#loaded.shown = (onto) => show(onto, image);
+    return canvas ? show(canvas, image) : delivered(output, data, width, height);
   }
 
   /**

@@ -1,5 +1,6 @@
 // @ts-check
-// A GPU device and the module's object for it: one of our own, or the caller's.
+// The device of a model and the module's object for it: a GPU device of our own, the caller's, or
+// the CPU.
 
 import { mismatch, WgvaeError } from './errors.js';
 import { rememberedKernels } from './tuned.js';
@@ -7,19 +8,56 @@ import { rememberedKernels } from './tuned.js';
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./index.js').DeviceOptions} DeviceOptions */
 
+/** @typedef {'webgpu' | 'cpu'} Kind */
+
 /**
- * An opened device. `isOurs`: true if we requested it, and may destroy it.
- * @typedef {{ gpu: import('../pkg/wgvae.js').Gpu, device: GPUDevice, isOurs: boolean }} Opened
+ * An opened device; the CPU has no `device`. `isOurs`: true if we requested it, and may destroy it.
+ * @typedef {{ handle: import('../pkg/wgvae.js').Device, device: GPUDevice | undefined, isOurs:
+ * boolean }} Opened
  */
+
+/** Kinds of devices by name. */
+const DEVICES = ['auto', 'webgpu', 'cpu'];
+
+/** Precisions that only shaders have. */
+const OF_SHADERS = ['f16', 'fast'];
 
 /** Choices of kernels by name. */
 const KERNELS = ['tuned', 'rules'];
 
 /** Returns the reason why WebGPU is missing, and what to do about it. */
-function withoutWebGpu() {
+export function withoutWebGpu() {
   if ('Deno' in globalThis) return 'this Deno shows no WebGPU (navigator.gpu): update it, or start an older one with --unstable-webgpu';
   if (globalThis.process?.versions) return 'there is no WebGPU (navigator.gpu): Node has none of its own; give that of the package webgpu as `gpu`';
   return 'this browser has no WebGPU (navigator.gpu), or the page is not served over https or from localhost';
+}
+
+/**
+ * Chooses the kind of device: by default WebGPU if it has an adapter, else the CPU. Throws if the
+ * options exclude each other, or if they need a WebGPU that is not there.
+ * @param {import('./index.js').ModelOptions} options
+ * @returns {Promise<Kind>}
+ */
+export async function chooseDevice(options) {
+  const { device = 'auto', precision = 'auto', powerPreference } = options;
+  const isNamed = typeof device === 'string';
+  if (isNamed && !DEVICES.includes(device)) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `"${device}"`);
+  const needsShaders = OF_SHADERS.includes(precision);
+  if (device === 'cpu') {
+    if (needsShaders) throw mismatch('input', 'precision', 'auto or f32, on the CPU', precision);
+    return 'cpu';
+  }
+  if (device !== 'auto' || needsShaders) {
+    checkBrowser(options);
+    return 'webgpu';
+  }
+  try {
+    checkBrowser(options);
+    const gpu = options.gpu ?? navigator.gpu;
+    return (await gpu.requestAdapter({ powerPreference })) ? 'webgpu' : 'cpu';
+  } catch {
+    return 'cpu';
+  }
 }
 
 /** Throws if there is no WebGPU, or one that is too old. @param {DeviceOptions} options */
@@ -35,23 +73,28 @@ export function checkBrowser({ gpu = globalThis.navigator?.gpu }) {
 }
 
 /**
+ * Opens the device of the kind that `wasm` computes on.
  * @param {Wasm} wasm
  * @param {DeviceOptions} options
  * @returns {Promise<Opened>}
  */
-export async function openGpu(wasm, { device, powerPreference, defaultLimits, gpu: given = navigator.gpu }) {
-  if (device) return { gpu: await wasm.Gpu.adopt(given, device), device, isOurs: false };
-  const gpu = await wasm.Gpu.request(given, { powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
-  return { gpu, device: gpu.device(), isOurs: true };
+export async function openDevice(wasm, { device, powerPreference, defaultLimits, gpu: given = globalThis.navigator?.gpu }) {
+  if (wasm.kind === 'cpu') {
+    const { Device } = /** @type {import('../pkg/wgvae_cpu.js').Wasm} */ (/** @type {unknown} */ (wasm));
+    return { handle: /** @type {any} */ (Device.cores()), device: undefined, isOurs: true };
+  }
+  if (typeof device === 'object') return { handle: await wasm.Device.adopt(given, device), device, isOurs: false };
+  const handle = await wasm.Device.request(given, { powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
+  return { handle, device: handle.gpuDevice(), isOurs: true };
 }
 
 /**
  * Frees a device. It does not call the module, which may be broken, to destroy it.
  * @param {Opened} opened
  */
-export function closeGpu({ gpu, device, isOurs }) {
-  if (isOurs) device.destroy();
-  gpu.free();
+export function closeDevice({ handle, device, isOurs }) {
+  if (isOurs) device?.destroy();
+  handle.free();
 }
 
 /**
@@ -64,16 +107,16 @@ export function checkKernels(kernels = 'tuned') {
 }
 
 /**
- * Sets the kernels for models on `gpu`: the caller's, the measured ones, or the rules'.
- * @param {Opened['gpu']} gpu
+ * Sets the kernels for models on the GPU of `handle`: the caller's, the measured ones, or the rules'.
+ * @param {Opened['handle']} handle
  * @param {import('./index.js').ModelOptions['kernels']} kernels
  */
-export async function takeKernels(gpu, kernels = 'tuned') {
-  if (typeof kernels === 'object') return gpu.takeKernels(kernels);
-  const remembered = kernels === 'tuned' ? await rememberedKernels(gpu.tuningKey()) : undefined;
+export async function takeKernels(handle, kernels = 'tuned') {
+  if (typeof kernels === 'object') return handle.takeKernels(kernels);
+  const remembered = kernels === 'tuned' ? await rememberedKernels(handle.tuningKey()) : undefined;
   if (!remembered) return;
   try {
-    gpu.takeKernels(remembered);
+    handle.takeKernels(remembered);
   } catch {
     // The file was changed by hand: use the rules' kernels. The next measurement replaces it.
   }

@@ -3,7 +3,7 @@
 // device replaces all of it.
 
 import { Canvases } from './canvas.js';
-import { closeGpu, openGpu, takeKernels } from './device.js';
+import { closeDevice, openDevice, takeKernels } from './device.js';
 import { deviceLost, isLoss } from './loss.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
@@ -20,12 +20,13 @@ export class Engine {
    */
   constructor(opened, vae) {
     this.#opened = opened;
-    this.gpu = opened.gpu;
+    this.handle = opened.handle;
     this.vae = vae;
     this.planner = vae.planner();
     this.device = opened.device;
-    this.adapter = opened.gpu.adapter();
-    this.canvases = new Canvases(opened.device);
+    this.adapter = opened.handle.adapter();
+    /** Undefined on the CPU. */
+    this.canvases = opened.device && new Canvases(opened.device);
     /** @type {number} milliseconds */
     this.submissionTarget = vae.info().submission_target;
   }
@@ -37,12 +38,12 @@ export class Engine {
   free() {
     try {
       // On a caller's device, canvases keep their pictures.
-      if (this.#opened.isOurs) this.canvases.release();
+      if (this.#opened.isOurs) this.canvases?.release();
       this.planner.free();
       this.vae.free();
-      return this.gpu.ledger();
+      return this.handle.ledger();
     } finally {
-      closeGpu(this.#opened);
+      closeDevice(this.#opened);
     }
   }
 }
@@ -56,11 +57,11 @@ export class Engine {
  */
 export async function startEngine(wasm, options, model, onProgress) {
   onProgress({ phase: 'load', done: 0, total: 0, step: 'device' });
-  const opened = await openGpu(wasm, options);
+  const opened = await openDevice(wasm, options);
   try {
-    await takeKernels(opened.gpu, options.kernels);
+    if (opened.device) await takeKernels(opened.handle, options.kernels);
     model.beginLoad((done, total, downloaded) => onProgress({ phase: 'load', done, total, downloaded, step: 'weights' }));
-    const vae = await wasm.Vae.load(opened.gpu, model.checkpoint, {
+    const vae = await wasm.Vae.load(opened.handle, model.checkpoint, {
       precision: options.precision ?? 'auto',
       unscaled: options.unscaled ?? false,
       // Only a plan with a budget can fetch weights from the host. Without one they would be in
@@ -70,7 +71,7 @@ export async function startEngine(wasm, options, model, onProgress) {
     return new Engine(opened, vae);
   } catch (error) {
     const lost = await isLoss(error, opened.device);
-    closeGpu(opened);
+    closeDevice(opened);
     throw lost ? deviceLost(error) : error;
   } finally {
     model.endLoad();

@@ -14,6 +14,9 @@ export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
  */
 export type WasmSource = URL | string | Request | Response | BufferSource | WebAssembly.Module;
 
+/** Sources of both modules. A source by itself is that of the module for WebGPU. */
+export type WasmSources = WasmSource | { webgpu?: WasmSource; cpu?: WasmSource };
+
 /**
  * Opens a model for decoding, gets a GPU device and loads the decoder's weights onto it.
  *
@@ -127,6 +130,8 @@ export interface PlanForOptions {
   family?: string;
   /** The model's config.json: its text, the object, or a file. */
   config?: FileInput | object;
+  /** Kind of the device. Default: `webgpu`. */
+  device?: 'webgpu' | 'cpu';
   /** Columns of the picture, pixels. */
   width: number;
   /** Rows of the picture, pixels. */
@@ -156,22 +161,27 @@ export interface PlanForOptions {
   /**
    * Limits of the device: an adapter, or the limits that differ from WebGPU's default limits, named
    * as in {@link AdapterInfo}. Default: WebGPU's default limits, with `shader-f16`, on a GPU with
-   * memory of its own.
+   * memory of its own. Not with `device: 'cpu'`.
    */
   limits?: GPUAdapter | Partial<Omit<DeviceLimits, 'vendor'> & { vendor: string }>;
   /** As in {@link ModelOptions}, for `config`. */
   fetch?: typeof fetch;
   /** As in {@link ModelOptions}. */
-  wasm?: WasmSource;
+  wasm?: WasmSources;
 }
 
 /** Choice of the GPU device. */
 export interface DeviceOptions {
   /**
-   * Your device. It is used, and never destroyed or changed. Default: the model requests a device
-   * of its own.
+   * Kind of device, or your own `GPUDevice`, which is used, and never destroyed or changed.
+   *
+   * - `webgpu`: a device of the model's own.
+   * - `cpu`: the CPU, on the calling thread and in f32, many times slower than a GPU. Its module is
+   *   fetched in place of the one for WebGPU. Outputs `texture` and `buffer` do not exist.
+   * - `auto` (default): WebGPU if it has an adapter, else the CPU, with a notice of code `cpu`. With
+   *   precision `f16` or `fast` it is `webgpu`.
    */
-  device?: GPUDevice;
+  device?: GPUDevice | 'auto' | 'webgpu' | 'cpu';
   /**
    * Source of adapters. Default: `navigator.gpu`. Node has none: there, give what `create([])` of
    * the npm package webgpu returns.
@@ -262,11 +272,11 @@ export interface ModelOptions extends DeviceOptions {
    */
   fetch?: typeof fetch;
   /**
-   * Source of the .wasm module. Default: `../pkg/wgvae_bg.wasm` relative to this module, which
-   * bundlers find. The module is compiled once: only the first call of any function with this
-   * option uses it.
+   * Source of the .wasm module. Default: `../pkg/wgvae_bg.wasm` relative to this module, or
+   * `../pkg/wgvae_cpu_bg.wasm` for the CPU; bundlers find both. Each module is compiled once: only
+   * the first call of any function with this option uses it.
    */
-  wasm?: WasmSource;
+  wasm?: WasmSources;
   /**
    * Listener for the progress of loading, and of decodes and encodes that have no listener of their
    * own. An exception in a listener is reported as an uncaught error, and stops nothing.
@@ -300,11 +310,13 @@ export interface Kernels {
  */
 export function tune(options?: TuneOptions): Promise<Tuning>;
 
-export interface TuneOptions extends DeviceOptions {
+export interface TuneOptions extends Omit<DeviceOptions, 'device'> {
+  /** Your device, or by default one that the call requests. */
+  device?: GPUDevice;
   /** True to store the result. Default: true. */
   remember?: boolean;
   /** As in {@link ModelOptions}. */
-  wasm?: WasmSource;
+  wasm?: WasmSources;
   /** Listener for the progress of compiling kernels. */
   onProgress?: (progress: Progress) => void;
   /** Signal that ends the wait. Work that is already on the GPU runs to its end. */
@@ -396,8 +408,11 @@ export type DecoderOptions = ModelOptions;
 export interface LoadedModel {
   /** Facts about the model and its adapter. */
   readonly info: ModelInfo;
-  /** Device in use: yours, or the model's own. A lost device is replaced by another. */
-  readonly device: GPUDevice;
+  /**
+   * Device in use: yours, or the model's own; undefined on the CPU. A lost device is replaced by
+   * another.
+   */
+  readonly device: GPUDevice | undefined;
   /** Time and memory of the last decode or encode; undefined before the first. */
   readonly report: Report | undefined;
   /**
@@ -886,13 +901,14 @@ export interface Progress {
  * - `cache-full`: there is no room, or no permission; from now on, downloads are not cached.
  * - `device-recovered`: the device was lost; the running call continues on a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
+ * - `cpu`: there is no WebGPU, so the CPU computes, many times slower.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
  * - `transparent`: transparency of a picture is not encoded. Of a clip: told once.
  * - `range`: values of a picture are far outside -1 to 1, such as 0 to 255, and are encoded as they
  *   are. Of a clip: told once.
  */
 export interface Notice {
-  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cropped' | 'transparent' | 'range';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'cropped' | 'transparent' | 'range';
   message: string;
   /** Length of the file, bytes, for `no-ranges`, if the server tells it. */
   bytes?: number;
@@ -1141,7 +1157,7 @@ export function persistCache(): Promise<boolean>;
  * Returns the names of the published models, for `family`. Starts the wasm module if it is not
  * running; the first call decides which .wasm is used.
  */
-export function families(wasm?: WasmSource): Promise<string[]>;
+export function families(wasm?: WasmSources): Promise<string[]>;
 
 /** Returns the version of the wasm module. Starts the module if it is not running. */
-export function version(wasm?: WasmSource): Promise<string>;
+export function version(wasm?: WasmSources): Promise<string>;

@@ -3,7 +3,7 @@
 // decoding.js and encoding.js have the tasks.
 
 import { checkCounts } from './counts.js';
-import { checkBrowser, checkKernels } from './device.js';
+import { checkKernels, chooseDevice, withoutWebGpu } from './device.js';
 import { startEngine } from './engine.js';
 import { WgvaeError, wgvaeError } from './errors.js';
 import { guarded, hearingOfKernels } from './listener.js';
@@ -15,7 +15,6 @@ import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
 
 /** @typedef {import('./index.js').ModelOptions} ModelOptions */
-/** @typedef {import('./canvas.js').Size} Size */
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./model.js').Directions} Directions */
 
@@ -23,14 +22,13 @@ import { startWasm } from './wasm.js';
 const RECOVERY_PART = 1 / 4;
 
 /**
- * Opens a model and loads it onto a GPU.
+ * Opens a model and loads it onto a device.
  * @param {ModelOptions} options
  * @param {Directions} directions
  * @returns {Promise<Loaded>}
  */
 export async function loadModel(options, directions) {
   checkOptions(options, OF_MODELS);
-  checkBrowser(options);
   checkKernels(options.kernels);
   const lifetime = new AbortController();
   const signal = either(options.signal, lifetime.signal);
@@ -53,10 +51,14 @@ export async function loadModel(options, directions) {
  * @param {AbortSignal} signal
  */
 async function load(options, directions, lifetime, signal) {
-  const wasm = await startWasm(options.wasm);
+  const kind = await chooseDevice(options);
+  const wasm = await startWasm(options.wasm, kind);
   // A broken module ends all running and later calls of this model.
   wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
+  if (kind === 'cpu' && options.device !== 'cpu') {
+    access.notify({ code: 'cpu', message: `${withoutWebGpu()}: the CPU computes, on one thread, which takes many times as long` });
+  }
   const model = await openModel(wasm, options, directions, access);
   try {
     signal.throwIfAborted();
@@ -87,8 +89,9 @@ export class Loaded {
   /** Report of the last task. @type {import('./index.js').Report | undefined} */
   report;
   /**
-   * Picture of the last task, while it is still in GPU memory.
-   * @type {{ picture: import('./canvas.js').Picture, size: Size } | undefined}
+   * Function that shows the picture of the last task on a canvas, while that picture is still in
+   * the memory of the device.
+   * @type {((canvas: HTMLCanvasElement | OffscreenCanvas) => Promise<void>) | undefined}
    */
   shown;
 
@@ -116,7 +119,7 @@ export class Loaded {
   ledger() {
     if (this.#lastLedger) return this.#lastLedger;
     this.wasm.broken.throwIfAborted();
-    return this.engine.gpu.ledger();
+    return this.engine.handle.ledger();
   }
 
   throwIfDestroyed() {
@@ -173,7 +176,7 @@ export class Loaded {
     } catch (error) {
       if (signal.aborted || !(await isLoss(error, this.engine.device))) throw error;
       // We cannot replace a caller's device, nor inputs that were on the lost one.
-      if (this.options.device || !isRepeatable) throw deviceLost(error);
+      if (typeof this.options.device === 'object' || !isRepeatable) throw deviceLost(error);
     }
     await this.#recover(onProgress);
     signal.throwIfAborted();
@@ -191,12 +194,12 @@ export class Loaded {
    * @param {() => Promise<T>} task
    */
   async #watched(onProgress = this.options.onProgress, task) {
-    const { gpu } = this.engine;
-    gpu.watch(hearingOfKernels(onProgress));
+    const { handle } = this.engine;
+    handle.watch(hearingOfKernels(onProgress));
     try {
       return await task();
     } finally {
-      gpu.watch(undefined);
+      handle.watch(undefined);
     }
   }
 

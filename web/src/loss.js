@@ -13,11 +13,11 @@ const LOSS_DELAY = 500;
 /**
  * True if a failure comes from the loss of `device`.
  * @param {unknown} error
- * @param {GPUDevice} device
+ * @param {GPUDevice | undefined} device undefined for the CPU, which is never lost
  */
 export async function isLoss(error, device) {
   // The module knows for sure, even if the browser reports the loss late.
-  return codeOf(error) === 'device-lost' || (isOfDevice(error) && (await isLost(device)));
+  return device !== undefined && (codeOf(error) === 'device-lost' || (isOfDevice(error) && (await isLost(device))));
 }
 
 /**

@@ -11,6 +11,16 @@ export const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', texture: 'canva
 /** Outputs on the model's device. */
 export const ON_DEVICE = ['texture', 'buffer'];
 
+/**
+ * Returns the name of an output for the module that computes on the CPU, which has no pictures on a
+ * device.
+ * @param {Pick<import('./index.js').DecodeOptions, 'canvas' | 'output'>} options
+ */
+export function hostOutput({ canvas, output = 'bitmap' }) {
+  if (!canvas && ON_DEVICE.includes(output)) throw mismatch('input', 'output', 'one in memory, on the CPU', output);
+  return canvas || output !== 'raw' ? 'rgba8' : 'raw';
+}
+
 /** The module's name for each kind of frame. Frames are never drawn with a canvas. */
 export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw' });
 

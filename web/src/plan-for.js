@@ -4,7 +4,7 @@
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkObject, checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
-import { FRAMES, OUTPUTS } from './outputs.js';
+import { FRAMES, hostOutput, OUTPUTS } from './outputs.js';
 import { checkSides, latentsOf } from './sides.js';
 import { Access, kindOf, readText } from './sources.js';
 import { startWasm } from './wasm.js';
@@ -19,6 +19,7 @@ import { startWasm } from './wasm.js';
 const OPTIONS = {
   family: TEXT,
   config: undefined,
+  device: oneOf('webgpu', 'cpu'),
   width: undefined,
   height: undefined,
   frames: WHOLE,
@@ -55,14 +56,16 @@ const OF_ADAPTERS = /** @type {const} */ ({
  */
 export async function planFor(options) {
   check(options);
-  const { family, config, direction, precision, unscaled, memoryBudget, frames, limits } = options;
+  const { family, config, device, direction, precision, unscaled, memoryBudget, frames, limits } = options;
+  const cores = device === 'cpu';
+  if (cores && limits) throw mismatch('input', 'limits', 'none for the CPU', kindOf(limits));
   try {
     const wasm = await startWasm(options.wasm);
     const access = new Access(new AbortController().signal, () => {}, false, options.fetch);
     const text = config === undefined ? undefined : await readText(config, access, 'config');
     // Weights are placed as for a model that is loaded for this call alone.
     const weights = { direction, clips: frames !== undefined, weightsOnHost: memoryBudget !== undefined };
-    const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, limits: limits && limitsOf(limits) });
+    const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, cores, limits: limits && limitsOf(limits) });
     try {
       return frames === undefined ? planOfPicture(planner, options) : planOfClip(planner, options, frames);
     } finally {
@@ -92,13 +95,13 @@ function check(options) {
  * @param {Options} options
  * @returns {import('./index.js').Plan}
  */
-function planOfPicture(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }) {
+function planOfPicture(planner, { device, width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }) {
   if (direction === 'encode') {
     checkSides({ width, height });
     return planner.planEncode(width, height, { memoryBudget, leastMemory, parking });
   }
   const latents = latentsOf({ width, height }, planner.latents().pixels_per_latent);
-  return planner.plan(latents.width, latents.height, { output: OUTPUTS[output], memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
+  return planner.plan(latents.width, latents.height, { output: device === 'cpu' ? hostOutput({ output }) : OUTPUTS[output], memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
 }
 
 /**

@@ -1,8 +1,8 @@
 // @ts-check
 // Measurement of which of a device's possible kernels are fastest.
 
-import { checkBrowser, closeGpu, openGpu } from './device.js';
-import { wgvaeError } from './errors.js';
+import { checkBrowser, closeDevice, openDevice } from './device.js';
+import { mismatch, wgvaeError } from './errors.js';
 import { hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { checkOptions, OF_MODELS } from './options.js';
@@ -22,6 +22,7 @@ export async function tune(options = {}) {
   callers.throwIfAborted();
   try {
     checkBrowser(options);
+    if (typeof options.device === 'string') throw mismatch('input', 'device', 'a GPUDevice, or none', `"${options.device}"`);
     const wasm = await orAborted(startWasm(options.wasm), callers);
     return await orAborted(measure(wasm, options, callers), AbortSignal.any([callers, wasm.broken]));
   } catch (error) {
@@ -35,16 +36,16 @@ export async function tune(options = {}) {
  * @param {AbortSignal} signal
  */
 async function measure(wasm, options, signal) {
-  const opened = await openGpu(wasm, options);
+  const opened = await openDevice(wasm, options);
   try {
     signal.throwIfAborted();
-    opened.gpu.watch(hearingOfKernels(options.onProgress));
-    const tuning = await opened.gpu.tune();
+    opened.handle.watch(hearingOfKernels(options.onProgress));
+    const tuning = await opened.handle.tune();
     const isWanted = (options.remember ?? true) && !signal.aborted;
-    return { ...tuning, remembered: isWanted && (await rememberKernels(opened.gpu.tuningKey(), tuning.kernels)) };
+    return { ...tuning, remembered: isWanted && (await rememberKernels(opened.handle.tuningKey(), tuning.kernels)) };
   } catch (error) {
     throw (await isLoss(error, opened.device)) ? deviceLost(error) : error;
   } finally {
-    closeGpu(opened);
+    closeDevice(opened);
   }
 }

@@ -1,75 +1,121 @@
 // @ts-check
-// The wasm module: compiled once and started once for any number of models, and started again after
-// it broke.
+// The wasm modules, one for WebGPU and one for the CPU: each compiled once and started once for any
+// number of models, and started again after it broke.
 
 import { makeInstance } from '../pkg/wgvae.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { watchCalls } from './watch.js';
 
+/** @typedef {import('./device.js').Kind} Kind */
+
 /**
- * The running module. `broken` is aborted when this instance breaks, with the error for all its
- * calls.
- * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal }} Wasm
+ * A running module. `broken` is aborted when this instance breaks, with the error for all its
+ * calls. Both modules have the same functions, but for those that open and measure devices.
+ * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal, kind: Kind }} Wasm
  */
 
-/** @type {Promise<WebAssembly.Module> | undefined} */
-let compiled;
+/** @type {Map<Kind, Promise<WebAssembly.Module>>} */
+const compiled = new Map();
 
-/** @type {Promise<Wasm> | undefined} */
-let started;
+/** @type {Map<Kind, Promise<Wasm>>} */
+const started = new Map();
 
 /**
- * Starts the module, or returns the running one. After a failure or a break, the next call starts
- * it again.
- * @param {import('./index.js').WasmSource} [source] the .wasm, if not the package's own
+ * Starts a module, or returns the running one. After a failure or a break, the next call starts it
+ * again.
+ * @param {import('./index.js').WasmSources} [sources] the .wasm, if not the package's own
+ * @param {Kind} [kind]
  * @returns {Promise<Wasm>}
  */
-export function startWasm(source) {
-  started ??= start(source).catch((error) => {
-    started = undefined;
-    throw error;
-  });
-  return started;
+export function startWasm(sources, kind = 'webgpu') {
+  return once(started, kind, () => start(sourceOf(sources, kind), kind));
 }
 
 /**
- * @param {import('./index.js').WasmSource} [source]
- * @returns {Promise<Wasm>}
+ * Returns what was made for `kind`, or makes it. After a failure, the next call makes it again.
+ * @template T
+ * @param {Map<Kind, Promise<T>>} made
+ * @param {Kind} kind
+ * @param {() => Promise<T>} make
+ * @returns {Promise<T>}
  */
-async function start(source) {
-  compiled ??= compile(source).catch((error) => {
-    compiled = undefined;
+function once(made, kind, make) {
+  const known = made.get(kind);
+  if (known) return known;
+  const making = make().catch((error) => {
+    made.delete(kind);
     throw error;
   });
-  const module = await compiled;
+  made.set(kind, making);
+  return making;
+}
+
+/**
+ * Returns the source of one module. A source by itself is that of the module for WebGPU.
+ * @param {import('./index.js').WasmSources | undefined} sources
+ * @param {Kind} kind
+ * @returns {import('./index.js').WasmSource | undefined}
+ */
+function sourceOf(sources, kind) {
+  const both = typeof sources === 'object' && ('webgpu' in sources || 'cpu' in sources);
+  if (both) return sources[kind];
+  return kind === 'webgpu' ? /** @type {import('./index.js').WasmSource} */ (sources) : undefined;
+}
+
+/**
+ * Returns the JavaScript half of a module. That of the CPU is fetched only where it is used.
+ * @param {Kind} kind
+ * @returns {Promise<typeof makeInstance>}
+ */
+async function makerOf(kind) {
+  if (kind === 'webgpu') return makeInstance;
+  return /** @type {any} */ (await import('../pkg/wgvae_cpu.js')).makeInstance;
+}
+
+/**
+ * @param {import('./index.js').WasmSource | undefined} source
+ * @param {Kind} kind
+ * @returns {Promise<Wasm>}
+ */
+async function start(source, kind) {
+  const [module, make] = await Promise.all([once(compiled, kind, () => compile(source, kind)), makerOf(kind)]);
   const breaking = new AbortController();
   let panic = '';
   const describe = (/** @type {unknown} */ cause) => {
-    started = undefined;
+    started.delete(kind);
     const what = panic || messageOf(cause);
     return new WgvaeError('internal', `the wasm module broke, by a bug or for want of memory, and another decoder starts it again: ${what}`, { cause });
   };
-  const instance = makeInstance((exports) => watchCalls(exports, breaking, describe));
+  const instance = make((exports) => watchCalls(exports, breaking, describe));
   try {
     await instance.init({ module_or_path: module });
   } catch (cause) {
     throw unusable(cause);
   }
   instance.onPanic((/** @type {string} */ text) => { panic = text.replaceAll('\n', ' '); });
-  return { ...instance, broken: breaking.signal };
+  return { ...instance, broken: breaking.signal, kind };
+}
+
+/**
+ * Returns the address of the package's own module. Bundlers recognise this form, and include the
+ * file.
+ * @param {Kind} kind
+ */
+function addressOf(kind) {
+  return kind === 'webgpu' ? new URL('../pkg/wgvae_bg.wasm', import.meta.url) : new URL('../pkg/wgvae_cpu_bg.wasm', import.meta.url);
 }
 
 /**
  * Returns the compiled module, so that another instance needs no second download.
- * @param {import('./index.js').WasmSource} [source]
+ * @param {import('./index.js').WasmSource | undefined} source
+ * @param {Kind} kind
  * @returns {Promise<WebAssembly.Module>}
  */
-async function compile(source) {
+async function compile(source, kind) {
   if (source instanceof WebAssembly.Module) return source;
   try {
     if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return await WebAssembly.compile(source);
-    // Bundlers recognise this form, and include the file.
-    const where = source ?? new URL('../pkg/wgvae_bg.wasm', import.meta.url);
+    const where = source ?? addressOf(kind);
     const bytes = await readFile(where);
     if (bytes) return await WebAssembly.compile(bytes);
     const response = where instanceof Response ? where : await fetch(where);

@@ -54,10 +54,11 @@ async function* reported(model, values) {
   for await (const value of values) yield { value, report: model.report, info: model.info };
 }
 
-/** @param {GPUDevice} device */
-function limitsOf({ limits }) {
+/** @param {GPUDevice | undefined} device */
+function limitsOf(device) {
   /** @type {Record<string, number>} */
   const all = {};
+  const limits = device?.limits ?? {};
   // Limits are properties of the prototype.
   for (const name in limits) {
     const limit = /** @type {any} */ (limits)[name];
@@ -71,6 +72,6 @@ async function bitmapOf(model) {
   const canvas = new OffscreenCanvas(1, 1);
   await model.present(canvas);
   // See `present` in index.d.ts.
-  model.device.queue.submit([]);
+  model.device?.queue.submit([]);
   return canvas.transferToImageBitmap();
 }

@@ -1,6 +1,6 @@
 // Types of wgvae/worker: the package's types, without values that cannot leave a worker.
 
-import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, Ledger, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, Selftest, SelftestOptions as PackageSelftestOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSource, WholeClipPlan } from './index.js';
+import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, Ledger, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, Selftest, SelftestOptions as PackageSelftestOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSources, WholeClipPlan } from './index.js';
 
 export { hub, WgvaeError } from './index.js';
 
@@ -9,6 +9,8 @@ export { hub, WgvaeError } from './index.js';
  * options are left out.
  */
 export interface WorkerOptions extends Omit<ModelOptions, 'device' | 'gpu' | 'fetch'> {
+  /** As in the package, but for a device of your own. */
+  device?: 'auto' | 'webgpu' | 'cpu';
   /**
    * A worker that runs `wgvae/worker-host`, for any number of models and calls. Destroying the
    * model does not end it. Default: a worker of the model's own.
@@ -41,7 +43,7 @@ export function createVae(options: WorkerOptions): Promise<Remote<Vae>>;
  */
 export interface OnWorker {
   worker?: Worker;
-  wasm?: WasmSource;
+  wasm?: WasmSources;
 }
 
 export type InspectOptions = Omit<PackageInspectOptions, 'fetch'> & Pick<OnWorker, 'worker'>;

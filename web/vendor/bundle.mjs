@@ -22,7 +22,7 @@ for (const path of PROGRAMS) {
     bundle: true,
     format: 'esm',
     target: 'esnext',
-    external: ['*/start-worker.js', '*/mediabunny.mjs'],
+    external: ['*/start-worker.js', '*/mediabunny.mjs', '*/wgvae_cpu.js'],
     logLevel: 'warning',
   });
 }

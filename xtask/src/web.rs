@@ -12,7 +12,7 @@ use crate::command::{output, run, selected, succeeds, text};
 use crate::install::{install_packages, node, npm};
 use crate::offline;
 use crate::paths::target;
-use crate::wasm;
+use crate::wasm::{self, Module};
 
 /// Files that a visitor's browser fetches, at the same relative paths as in the repository.
 const PAGE: [&str; 8] = [
@@ -48,14 +48,16 @@ const PACKAGE: [(&str, &str); 6] = [
     ("LICENSE-MIT", "LICENSE-MIT"),
 ];
 
-/// Compiles the wasm module into `web/pkg` and lays everything out in `dist/`.
+/// Compiles the wasm modules into `web/pkg` and lays everything out in `dist/`.
 pub(crate) fn build() -> Result<()> {
     check_versions()?;
-    let module = wasm::build()?;
     run(&mut built("xtask-bindgen"))?;
     let folder = Path::new("web/pkg");
     fs::create_dir_all(folder)?;
-    run(Command::new(tool("xtask-bindgen")).arg(module).arg(folder))?;
+    for module in [Module::Gpu, Module::Cores] {
+        let budget = module.budget().to_string();
+        run(Command::new(tool("xtask-bindgen")).arg(wasm::build(module)?).arg(folder).args([module.name(), &budget]))?;
+    }
     lay_out(Path::new("dist"))
 }
 

@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{exp, load, store};
+use crate::cpu::lanes::{dispatch, exp, load, store};
 use crate::kernels::attention::SoftmaxParams;
 
 const LOWEST: f32 = -3.0e38;
@@ -32,7 +32,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let state = state.write().as_chunks_mut::<2>().0.par_iter_mut();
     let rows = scores.zip(probabilities).zip(state.zip(row_factors.write())).take(queries);
     rows.for_each(|((scores, probabilities), (state, row_factor))| {
-        arch.dispatch(Query { p, scores: &scores[..at(p.keys)], probabilities, state, row_factor });
+        dispatch(arch, Query { p, scores: &scores[..at(p.keys)], probabilities, state, row_factor });
     });
 }
 

@@ -4,7 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{self, load, relu, store};
+use crate::cpu::lanes::{self, dispatch, load, relu, store};
 use crate::kernels::conv2d_direct::Conv2dDirectParams;
 
 /// Neighbouring pixels whose sums stay in registers.
@@ -44,7 +44,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let first = usize::try_from(i64::from(p.y0) - i64::from(p.y_row0)).unwrap_or(usize::MAX);
     let row = at(p.width) * at(p.frames) * at4(p.c_out4);
     y.write()[first * row..].par_chunks_mut(row).take(at(p.rows)).enumerate().for_each(|(index, row)| {
-        arch.dispatch(Row { convolution: &convolution, y: i64::from(p.y0) + index as i64, row });
+        dispatch(arch, Row { convolution: &convolution, y: i64::from(p.y0) + index as i64, row });
     });
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::norm_table::NormTable;
 use crate::cpu::call::{Call, at4};
-use crate::cpu::lanes::{Activate, load, store};
+use crate::cpu::lanes::{Activate, dispatch, load, store};
 use crate::kernels::group_norm::ApplyParams;
 
 /// One pixel.
@@ -25,7 +25,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let norm = NormTable::new(norm.read(), channels);
     let x = x.read()[at4(p.x_offset)..][..at4(p.elements)].par_chunks(channels);
     let y = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_pixel4));
-    x.zip(y).for_each(|(x, y)| arch.dispatch(Pixel { x, norm: &norm, activate, y }));
+    x.zip(y).for_each(|(x, y)| dispatch(arch, Pixel { x, norm: &norm, activate, y }));
 }
 
 impl WithSimd for Pixel<'_, '_> {

@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{at_least_zero, load, store};
+use crate::cpu::lanes::{at_least_zero, dispatch, load, store};
 use crate::kernels::group_norm::StatsParams;
 
 /// One run of pixels.
@@ -25,7 +25,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let moments = moments.write()[at(p.moments_offset) * channels * 3..].par_chunks_mut(channels * 3);
     x.par_chunks(at(p.run) * channels)
         .zip(moments)
-        .for_each(|(x, moments)| arch.dispatch(Run { x, channels, moments }));
+        .for_each(|(x, moments)| dispatch(arch, Run { x, channels, moments }));
 }
 
 impl WithSimd for Run<'_, '_> {

@@ -10,7 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{load, store};
+use crate::cpu::lanes::{dispatch, load, store};
 use crate::kernels::matmul::MatmulParams;
 
 /// Rows of a task: they stay in the second cache while all columns pass, and are whole tiles of
@@ -85,7 +85,7 @@ pub(super) fn run(mut call: Call<'_>) {
             let c = &mut c[entry * at4(p.c_batch) + frame * at4(p.c_frame)..];
             let blocks = c.par_chunks_mut(BLOCK * c_row).enumerate().take(at4(p.n4).div_ceil(BLOCK));
             let product = product(entry, frame);
-            blocks.for_each(|(block, c)| arch.dispatch(Transposed { product, block, c, c_row, m_stored }));
+            blocks.for_each(|(block, c)| dispatch(arch, Transposed { product, block, c, c_row, m_stored }));
         }
         return;
     }
@@ -124,7 +124,7 @@ fn rows_of(arch: Arch, Rows { product, first, rows, c, c_row }: Rows<'_, '_>) {
         c[row * c_row..][..product.columns].fill(0.0);
     }
     if computed > 0 {
-        arch.dispatch(Rows { product, first, rows: computed, c, c_row });
+        dispatch(arch, Rows { product, first, rows: computed, c, c_row });
     }
 }
 

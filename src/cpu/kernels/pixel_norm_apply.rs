@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{Activate, load, store};
+use crate::cpu::lanes::{Activate, dispatch, load, store};
 use crate::kernels::pixel_norm::PixelNormParams;
 
 /// All frames of one pixel.
@@ -24,7 +24,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let gamma = gamma.read();
     let x = x.read()[at4(p.x_offset)..].par_chunks(at(p.frames) * at4(p.channels4)).take(at(p.pixels));
     let y = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_pixel4));
-    x.zip(y).for_each(|(x, y)| arch.dispatch(Pixel { p, x, gamma, activate, y }));
+    x.zip(y).for_each(|(x, y)| dispatch(arch, Pixel { p, x, gamma, activate, y }));
 }
 
 impl WithSimd for Pixel<'_, '_> {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::norm_table::NormTable;
 use super::points::{ALL, parts};
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{Activate, across, load, plus, store, times};
+use crate::cpu::lanes::{Activate, across, dispatch, load, plus, store, times};
 use crate::kernels::winograd::InParams;
 
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;
@@ -50,7 +50,7 @@ pub(super) fn run(mut call: Call<'_>) {
     parts(v.write(), at(p.tiles) * row, TILES * row)
         .into_par_iter()
         .enumerate()
-        .for_each(|(part, v)| arch.dispatch(Tiles { image: &image, first: part * TILES, v }));
+        .for_each(|(part, v)| dispatch(arch, Tiles { image: &image, first: part * TILES, v }));
 }
 
 impl Image<'_> {

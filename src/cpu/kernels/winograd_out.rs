@@ -6,7 +6,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{across, at_least_zero, load, plus, relu, store, times};
+use crate::cpu::lanes::{across, at_least_zero, dispatch, load, plus, relu, store, times};
 use crate::kernels::winograd::OutParams;
 
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;
@@ -62,7 +62,7 @@ pub(super) fn run(mut call: Call<'_>) {
             });
         }
     }
-    tasks.into_par_iter().for_each(|run| arch.dispatch(run));
+    tasks.into_par_iter().for_each(|run| dispatch(arch, run));
 }
 
 /// Takes the first `most` elements out of `row`, or all if it has fewer.

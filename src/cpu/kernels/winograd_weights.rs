@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::points::{ALL, parts};
 use crate::cpu::call::{Call, at, at4};
-use crate::cpu::lanes::{across, load, plus, store, times};
+use crate::cpu::lanes::{across, dispatch, load, plus, store, times};
 use crate::kernels::winograd::WeightsParams;
 
 const B: f32 = std::f32::consts::SQRT_2;
@@ -29,7 +29,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let w = w.read();
     let block = at(p.k) * at4(p.tile_n);
     parts(u.write(), block * at(p.blocks), block).into_par_iter().enumerate().for_each(|(block, u)| {
-        arch.dispatch(Block { p, w: &w[at4(p.w_offset)..], column: at4(p.column0) + block * at4(p.tile_n), u });
+        dispatch(arch, Block { p, w: &w[at4(p.w_offset)..], column: at4(p.column0) + block * at4(p.tile_n), u });
     });
 }
 

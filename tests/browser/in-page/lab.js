@@ -8,6 +8,12 @@ import * as served from '/web/src/index.js';
 import { startWasm as startServed } from '/web/src/wasm.js';
 import * as gpu from './gpu-watch.js';
 
+/**
+ * A model on WebGPU.
+ * @template T
+ * @typedef {T & { readonly device: GPUDevice }} OnGpu
+ */
+
 const wgvae = /** @type {typeof import('../../../web/src/index.js')} */ (served);
 
 /** The instance of the wasm module that the package uses. */
@@ -76,21 +82,23 @@ function levelsApart(a, b) {
 }
 
 /**
- * Opens a decoder of a model folder on the server.
+ * Opens a decoder of a model folder on the server, on WebGPU.
  * @param {string} folder ends with a slash
  * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
+ * @returns {Promise<OnGpu<import('../../../web/src/index.js').Decoder>>}
  */
 function open(folder, options = {}) {
-  return wgvae.createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options });
+  return /** @type {Promise<any>} */ (wgvae.createDecoder({ device: 'webgpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options }));
 }
 
 /**
  * Opens the same model with its encoder.
  * @param {string} folder
  * @param {Partial<import('../../../web/src/index.js').ModelOptions>} [options]
+ * @returns {Promise<OnGpu<import('../../../web/src/index.js').Vae>>}
  */
 function openVae(folder, options = {}) {
-  return wgvae.createVae({ model: `${folder}both.safetensors`, config: `${folder}config.json`, ...options });
+  return /** @type {Promise<any>} */ (wgvae.createVae({ device: 'webgpu', model: `${folder}both.safetensors`, config: `${folder}config.json`, ...options }));
 }
 
 /**
@@ -122,7 +130,7 @@ async function isRight(folder, image) {
   return levelsApart(await /** @type {Promise<ImageData>} */ (goldens.get(folder)), image) <= 1;
 }
 
-/** @type {Map<string, Promise<import('../../../web/src/index.js').Decoder>>} */
+/** @type {Map<string, Promise<OnGpu<import('../../../web/src/index.js').Decoder>>>} */
 const decoders = new Map();
 
 /**
@@ -138,7 +146,7 @@ function shared(folder) {
     return decoder;
   };
   if (!decoders.has(folder)) decoders.set(folder, start());
-  return /** @type {Promise<import('../../../web/src/index.js').Decoder>} */ (decoders.get(folder));
+  return /** @type {Promise<OnGpu<import('../../../web/src/index.js').Decoder>>} */ (decoders.get(folder));
 }
 
 /**
@@ -155,9 +163,9 @@ let common;
  */
 async function device() {
   const start = async () => {
-    const { Gpu } = await startWasm();
-    const gpu = await Gpu.request(navigator.gpu, { powerPreference: 'high-performance', defaultLimits: false });
-    const device = gpu.device();
+    const { Device } = await startWasm();
+    const gpu = await Device.request(navigator.gpu, { powerPreference: 'high-performance', defaultLimits: false });
+    const device = gpu.gpuDevice();
     /** @type {Promise<GPUComputePipeline>[]} */
     const kernels = [];
     device.createComputePipelineAsync = (/** @type {GPUComputePipelineDescriptor} */ descriptor) => {
@@ -171,7 +179,7 @@ async function device() {
   return (await common).device;
 }
 
-/** @type {Map<string, Promise<import('../../../web/src/index.js').Vae>>} */
+/** @type {Map<string, Promise<OnGpu<import('../../../web/src/index.js').Vae>>>} */
 const vaes = new Map();
 
 /**
@@ -185,7 +193,7 @@ function sharedVae(folder) {
     return vae;
   };
   if (!vaes.has(folder)) vaes.set(folder, start());
-  return /** @type {Promise<import('../../../web/src/index.js').Vae>} */ (vaes.get(folder));
+  return /** @type {Promise<OnGpu<import('../../../web/src/index.js').Vae>>} */ (vaes.get(folder));
 }
 
 /**
@@ -301,7 +309,7 @@ async function attempt(folder, model, options = {}) {
  * Loses the device, so that the next decode reads the weights again. Returns the result of that
  * decode and the rest of the decoder's memory.
  * @param {string} folder
- * @param {import('../../../web/src/index.js').Decoder} decoder
+ * @param {OnGpu<import('../../../web/src/index.js').Decoder>} decoder
  */
 async function readAgain(folder, decoder) {
   decoder.device.destroy();

@@ -20,8 +20,8 @@ pub(crate) struct Instances {
 const EXPORTS_AT_THE_END: &str = "export { initSync, __wbg_init as default };";
 const INSTANCE: &str = "    wasm = instance.exports;";
 
-/// Line at the head of a file that tells other tools where the types are.
-const SELF_TYPES: &str = "/* @ts-self-types=\"./wgvae.d.ts\" */";
+/// Beginning of the line at the head of a file that tells other tools where the types are.
+const SELF_TYPES: &str = "/* @ts-self-types=";
 
 const MAKE_INSTANCE: &str = "/**
  * The module's classes and functions, of an instance that `init` starts. What wasm exports is
@@ -43,9 +43,10 @@ pub(crate) fn make(script: &str, types: &str) -> Result<Instances> {
     let script = script.join("\n").replace(INSTANCE, "    wasm = watch(instance.exports);");
     let all = [&names.classes[..], &names.functions].concat().join(", ");
     let script = script.replace(EXPORTS_AT_THE_END, &format!("return {{ {all}, init: __wbg_init }};"));
-    let script = script.replacen(SELF_TYPES, "", 1);
+    let (self_types, script): (Vec<&str>, Vec<&str>) = script.lines().partition(|line| line.starts_with(SELF_TYPES));
+    let (self_types, script) = (self_types.join("\n"), script.join("\n"));
     Ok(Instances {
-        script: format!("{SELF_TYPES}\nexport function makeInstance(watch) {{\n{script}\n}}\n"),
+        script: format!("{self_types}\nexport function makeInstance(watch) {{\n{script}\n}}\n"),
         types: names.types(types)?,
     })
 }

@@ -1,7 +1,8 @@
-//! Program that makes the JavaScript half of the wasm module (`wgvae.js`, a function that makes
+//! Program that makes the JavaScript half of a wasm module (`NAME.js`, a function that makes
 //! instances) and checks both halves against the size budget.
 //!
-//! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER`.
+//! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER NAME BUDGET`, the budget in bytes of
+//! both halves after gzip -9.
 
 mod instances;
 
@@ -15,10 +16,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use wasm_bindgen_cli_support::Bindgen;
 
-/// Most bytes that a browser fetches before it can decode: wasm and glue, each compressed with gzip
-/// -9.
-const BUDGET: usize = 450_000;
-
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,32 +28,31 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [module, folder] = arguments.as_slice() else { bail!("expected MODULE.wasm FOLDER, found {arguments:?}") };
-    bind(module, folder)?;
+    let [module, folder, name, budget] = arguments.as_slice() else {
+        bail!("expected MODULE.wasm FOLDER NAME BUDGET, found {arguments:?}")
+    };
+    let (name, budget) = (name.display().to_string(), budget.display().to_string());
+    let budget: usize = budget.parse().with_context(|| format!("expected a number of bytes, found {budget}"))?;
+    bind(module, folder, &name)?;
     let mut total = 0;
-    for name in ["wgvae_bg.wasm", "wgvae.js"] {
-        let content = fs::read(folder.join(name)).with_context(|| format!("could not read {name}"))?;
+    for name in [format!("{name}_bg.wasm"), format!("{name}.js")] {
+        let content = fs::read(folder.join(&name)).with_context(|| format!("could not read {name}"))?;
         let packed = gzip(&content)?;
         eprintln!("xtask: {name}: {} bytes, {packed} as gzip", content.len());
         total += packed;
     }
-    eprintln!("xtask: wasm and glue: {total} bytes as gzip, at most {BUDGET}");
-    ensure!(total <= BUDGET, "wasm and glue take {total} bytes as gzip, at most {BUDGET}");
+    eprintln!("xtask: wasm and glue: {total} bytes as gzip, at most {budget}");
+    ensure!(total <= budget, "wasm and glue take {total} bytes as gzip, at most {budget}");
     Ok(())
 }
 
-/// Writes `wgvae_bg.wasm`, `wgvae.js` and `wgvae.d.ts` of `module` into `folder`.
-fn bind(module: &Path, folder: &Path) -> Result<()> {
+/// Writes `NAME_bg.wasm`, `NAME.js` and `NAME.d.ts` of `module` into `folder`.
+fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
     let mut bindgen = Bindgen::new();
-    bindgen
-        .input_path(module)
-        .out_name("wgvae")
-        .typescript(true)
-        .remove_name_section(true)
-        .remove_producers_section(true);
+    bindgen.input_path(module).out_name(name).typescript(true).remove_name_section(true).remove_producers_section(true);
     bindgen.web(true)?;
     bindgen.generate(folder).with_context(|| format!("wasm-bindgen refused {}", module.display()))?;
-    let [script, types] = ["wgvae.js", "wgvae.d.ts"].map(|name| folder.join(name));
+    let [script, types] = ["js", "d.ts"].map(|end| folder.join(format!("{name}.{end}")));
     let made = instances::make(&read(&script)?, &read(&types)?)?;
     fs::write(&script, made.script)?;
     fs::write(&types, made.types)?;

@@ -13,12 +13,13 @@ impl Gpu {
     /// # Errors
     /// [`Error::Device`] if `device` is no `GPUDevice`, or too small for any plan.
     pub async fn adopt(device: &JsValue, gpu: Option<JsValue>) -> Result<Self> {
+        let here = Self::check()?;
         let options = GpuOptions { gpu, ..GpuOptions::default() };
         let adapter = adapter::choose(&options).await?;
         let (device, queue) = adopt(&adapter, &wgpu::DeviceDescriptor::default(), device).await?;
         let report = adapter::of_device(adapter::report(&adapter), &device, &options);
         adapter::check(&report.name, &report.limits)?;
-        Ok(Self::of(Opened { device, queue, report, adopted: true }, None))
+        Ok(Self::of(Opened { device, queue, report, adopted: true, here }, None))
     }
 }
 

@@ -1,0 +1,154 @@
+// @ts-check
+// Models on the CPU in browsers: the numbers of diffusers, the memory that was predicted, every
+// output, aborts, clips, a worker, and the choice of the device.
+
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+
+import { relativeError } from './closeness.mjs';
+import { clipFixture, fixture } from './fixtures.mjs';
+import { floats, inBrowsers } from './session.mjs';
+
+const MODEL = 'toy_odd';
+const LARGE = 'toy_wide';
+const CLIP = 'clip_wan';
+const CLIENT = '/web/src/worker.js';
+
+/** Allowed error as in tests/gpu/decode.rs, relative to the largest value. */
+const F32_ERROR = 1e-4;
+
+inBrowsers({ models: [MODEL, LARGE], clips: [CLIP] }, (session) => {
+  const folder = () => session.model(`${MODEL}/`);
+
+  it('decodes and encodes as diffusers, with the memory that was predicted, within budgets to the bit', async () => {
+    const found = await session.run(async (folder) => {
+      const vae = await lab.openVae(folder, { device: 'cpu' });
+      const latents = `${folder}latents.safetensors`;
+      const raw = await vae.decode(latents, { output: 'raw' });
+      const [, height, width] = raw.shape;
+      const plan = vae.plan({ width, height, output: 'raw' });
+      const peaks = [plan.predicted_peak_bytes, vae.report?.predicted_peak_bytes, vae.report?.measured_peak_bytes];
+      const { error } = await lab.outcome(() => vae.plan({ width, height, output: 'raw', memoryBudget: 1 }));
+      const within = await vae.decode(latents, { output: 'raw', memoryBudget: error.smallest });
+      const moments = await vae.encode(`${folder}image.safetensors`, { output: 'moments' });
+      const isWithin = (vae.report?.measured_peak_bytes ?? 0) <= (vae.report?.predicted_peak_bytes ?? 0);
+      await vae.destroy();
+      return {
+        raw: lab.base64(raw.data),
+        moments: lab.base64(moments.data),
+        isSame: lab.isSame(within.data, raw.data),
+        isSmaller: error.smallest < plan.predicted_peak_bytes,
+        peaks: new Set(peaks).size,
+        isWithin,
+        adapter: vae.info.adapter.name,
+        storage: vae.info.storage,
+        device: typeof vae.device,
+        left: vae.ledger().current,
+        devices: lab.gpu.liveDevices(),
+      };
+    }, folder());
+    const { image, encode } = await fixture(MODEL);
+    const { raw, moments, adapter, ...others } = found;
+    assert.ok(relativeError(floats(raw), image.data) <= F32_ERROR);
+    assert.ok(encode && relativeError(floats(moments), encode.moments.data) <= F32_ERROR);
+    assert.match(adapter, /^CPU \(1 thread, SIMD128\)$/);
+    assert.deepEqual(others, { isSame: true, isSmaller: true, peaks: 1, isWithin: true, storage: 'f32', device: 'undefined', left: 0, devices: 0 });
+  });
+
+  it('gives pictures on a canvas and in memory, and says which outputs need a GPU', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.open(folder, { device: 'cpu' });
+      const latents = `${folder}latents.safetensors`;
+      const [canvas, again, other] = [document.createElement('canvas'), new OffscreenCanvas(1, 1), new OffscreenCanvas(1, 1)];
+      await decoder.decode(latents, { canvas });
+      await decoder.present(again);
+      const bitmap = await decoder.decode(latents);
+      const pictures = [...[canvas, again, bitmap].map(lab.pixels), await decoder.decode(latents, { output: 'image-data' })];
+      const right = await Promise.all(pictures.map((picture) => lab.isRight(folder, picture)));
+      const blob = await decoder.decode(latents, { output: 'blob' });
+      other.getContext('bitmaprenderer');
+      const errors = [];
+      for (const options of [{ output: /** @type {const} */ ('texture') }, { output: /** @type {const} */ ('buffer') }, { canvas: other }]) {
+        const { error } = await lab.outcome(decoder.decode(latents, options));
+        errors.push(`${error?.code} ${error?.isTyped}`);
+      }
+      await decoder.destroy();
+      return { right, type: blob.type, errors };
+    }, folder());
+    assert.deepEqual(found, { right: [true, true, true, true], type: 'image/png', errors: ['input true', 'input true', 'canvas true'] });
+  });
+
+  it('tells how far it is, and stops when it is aborted', async () => {
+    const found = await session.run(async (folder) => {
+      /** @type {string[]} */
+      const phases = [];
+      const decoder = await lab.open(folder, { device: 'cpu', onProgress: ({ phase }) => phases.push(phase) });
+      const latents = `${folder}latents.safetensors`;
+      const stop = new AbortController();
+      // Another task aborts, as a click would: that needs turns of the event loop meanwhile.
+      const onProgress = () => setTimeout(() => stop.abort(new Error('enough')));
+      const { error } = await lab.outcome(decoder.decode(latents, { output: 'image-data', signal: stop.signal, onProgress }));
+      const after = await decoder.decode(latents, { output: 'image-data' });
+      await decoder.destroy();
+      return { error: error?.message, right: await lab.isRight(folder, after), phases: [...new Set(phases)] };
+    }, session.model(`${LARGE}/`));
+    assert.deepEqual(found, { error: 'enough', right: true, phases: ['load', 'decode'] });
+  });
+
+  it('decodes clips as diffusers', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.open(folder, { device: 'cpu', clips: true });
+      const { frames, peaks, shape } = await lab.clip(decoder, `${folder}latents.safetensors`);
+      await decoder.destroy();
+      return { frames: frames.map(lab.base64), peaks, shape, predicted: decoder.report?.predicted_peak_bytes, left: decoder.ledger().current };
+    }, session.model(`${CLIP}/`));
+    const { frames } = await clipFixture(CLIP);
+    const [, , count, height, width] = frames.shape;
+    const all = new Float32Array(frames.data.length);
+    found.frames.map(floats).forEach((frame, index) => {
+      for (let channel = 0; channel < 3; channel += 1) all.set(frame.subarray(channel * height * width, (channel + 1) * height * width), (channel * count + index) * height * width);
+    });
+    assert.equal(found.frames.length, count);
+    assert.ok(relativeError(all, frames.data) <= F32_ERROR);
+    assert.equal(found.left, 0);
+  });
+
+  it('works in a worker', async () => {
+    const found = await session.run(async (folder, client) => {
+      const { createDecoder } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+      const decoder = await createDecoder({ device: 'cpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
+      const [canvas, again] = [document.createElement('canvas'), document.createElement('canvas')];
+      await decoder.decode(`${folder}latents.safetensors`, { canvas });
+      await decoder.present(again);
+      const right = await Promise.all([canvas, again].map((shown) => lab.isRight(folder, lab.pixels(shown))));
+      const limits = Object.keys(decoder.limits).length;
+      await decoder.destroy();
+      return { right, limits, devices: lab.gpu.liveDevices() };
+    }, folder(), CLIENT);
+    assert.deepEqual(found, { right: [true, true], limits: 0, devices: 0 });
+  });
+
+  it('is chosen where there is no WebGPU, which a notice says, and refuses what only shaders have', async () => {
+    const found = await session.run(async (folder) => {
+      const { createDecoder } = lab.wgvae;
+      const files = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` };
+      const gpu = /** @type {GPU} */ (/** @type {unknown} */ ({ requestAdapter: async () => null }));
+      /** @type {string[]} */
+      const notices = [];
+      const decoder = await createDecoder({ ...files, gpu, onNotice: ({ code }) => notices.push(code) });
+      const right = await lab.isRight(folder, await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' }));
+      const isOnCpu = decoder.device === undefined;
+      await decoder.destroy();
+      const onGpu = await createDecoder({ ...files, onNotice: ({ code }) => notices.push(code) });
+      const isOnGpu = onGpu.device instanceof GPUDevice;
+      await onGpu.destroy();
+      const codes = [];
+      for (const options of [{ gpu, precision: 'f16' }, { gpu, device: 'webgpu' }, { device: 'cpu', precision: 'fast' }, { device: 'npu' }]) {
+        const { error } = await lab.outcome(createDecoder(/** @type {any} */ ({ ...files, ...options })));
+        codes.push(error?.code);
+      }
+      return { notices, right, isOnCpu, isOnGpu, codes };
+    }, folder());
+    assert.deepEqual(found, { notices: ['cpu'], right: true, isOnCpu: true, isOnGpu: true, codes: ['no-adapter', 'no-adapter', 'input', 'input'] });
+  });
+});
