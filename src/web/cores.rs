@@ -4,7 +4,7 @@ use wasm_bindgen::prelude::*;
 
 use super::Result;
 use super::device::WebDevice;
-use crate::cpu::{Cpu, CpuOptions};
+use crate::device::{Cpu, CpuOptions};
 
 #[wasm_bindgen(js_class = Device)]
 impl WebDevice {

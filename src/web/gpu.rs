@@ -103,8 +103,8 @@ fn as_value(value: &impl Serialize) -> Option<Value> {
     serde_json::from_str(&serde_json::to_string(value).ok()?).ok()
 }
 
-/// Compiles every kernel on `device`, in every variant that a plan can use. Returns their file names.
-/// For tests.
+/// Compiles every kernel on `device`, in every variant that a plan can use. Returns their file
+/// names. For tests.
 #[wasm_bindgen(js_name = compileAll)]
 pub async fn compile_all(device: &WebDevice, storage: &str) -> Result<JsValue> {
     let storage: Storage = serde_json::from_value(storage.into())

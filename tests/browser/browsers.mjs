@@ -99,6 +99,11 @@ export async function closeShared() {
   }
 }
 
+/** Removes a folder to which a browser that is ending may still write. @param {string} folder */
+function removed(folder) {
+  return rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
+
 /**
  * Starts a browser. `close` ends it and removes its profile.
  * @param {Kind} kind
@@ -113,9 +118,9 @@ export async function launch(kind) {
   const env = { ...process.env, HOME: home, XDG_RUNTIME_DIR: runtime };
   const executablePath = process.env[variable] ?? fallback;
   const browser = await puppeteer
-    .launch({ ...options, executablePath, userDataDir: profile, env, headless: true, protocolTimeout: 600_000 })
+    .launch({ ...options, executablePath, userDataDir: profile, env, headless: true, timeout: 180_000, protocolTimeout: 600_000 })
     .catch(async (cause) => {
-      await rm(home, { recursive: true, force: true });
+      await removed(home);
       throw new Error(`${kind} could not be started from ${executablePath} (${variable} names another)`, { cause });
     });
   // After a crash, tests fail in many ways that do not tell the cause.
@@ -125,7 +130,7 @@ export async function launch(kind) {
   const close = async () => {
     // It may have crashed; its files must be removed anyway.
     await browser.close().catch(() => {});
-    await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    await removed(home);
   };
   return { kind, browser, close };
 }

@@ -32,6 +32,9 @@ function isInSight(page, selector) {
   });
 }
 
+/** Code that takes WebGPU away from a worker. */
+const WITHOUT_WEBGPU = "Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });";
+
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => join(session.folder, MODEL);
 
@@ -54,11 +57,26 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.equal(await page.$eval('#frame', (frame) => frame.checkVisibility()), false, 'an empty frame is in its place');
     });
 
-    it(`shows what there is without a GPU on a ${name}`, async (t) => {
-      await patchWorker(t, session, before(`Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });`));
+    it(`decodes without WebGPU, on the CPU, on a ${name}`, async (t) => {
+      await patchWorker(t, session, before(WITHOUT_WEBGPU));
       const page = await session.open('/tests/blank.html');
       await page.setViewport(size);
       await page.goto(session.server.url('/'));
+      assert.equal(await reach(page, 'done', 'failed'), 'done');
+      await mkdir(SHOTS, { recursive: true });
+      await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-cpu-${name}.png`)) });
+      const notices = await page.$$eval('#notices li', (all) => all.map((one) => /** @type {HTMLElement} */ (one).dataset.code));
+      assert.deepEqual(notices, ['cpu']);
+      assert.match(await page.$eval('#report-parts', (parts) => parts.textContent ?? ''), /equal to the byte.*Device.?CPU \(1 thread, SIMD128\)/s);
+      const shown = await page.$$eval('#still-picture, #frame, #gpu-test, #decode', (all) => all.filter((one) => one.checkVisibility()).map(({ id }) => id));
+      assert.deepEqual(shown, ['frame', 'decode'], 'all but the tests of a GPU');
+    });
+
+    it(`shows what there is for a precision that needs a GPU, without one, on a ${name}`, async (t) => {
+      await patchWorker(t, session, before(WITHOUT_WEBGPU));
+      const page = await session.open('/tests/blank.html');
+      await page.setViewport(size);
+      await page.goto(session.server.url('/?precision=f16'));
       assert.equal(await reach(page, 'done', 'failed'), 'failed');
       await page.waitForFunction(() => document.body.dataset.problem === 'no-webgpu');
       await page.waitForFunction(() => /** @type {HTMLImageElement | null} */ (document.querySelector('#still-picture'))?.complete);

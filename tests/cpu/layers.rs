@@ -85,6 +85,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "vae",
             "tuning",
             "selftest",
+            "device",
             "gpu",
             "execution",
             "plan",

@@ -47,13 +47,16 @@ export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ..
   return [encoded, decoded];
 }
 
+/** Most pixels of a canvas's side that every browser shows without a GPU. */
+const LARGEST_CANVAS = 16_384;
+
 /**
  * Throws if a side exceeds the largest texture: Chromium leaves such canvases blank.
  * @param {import('./news.js').Size} size of the picture
  * @param {Decoder} decoder
  */
-function checkSides({ width, height }, { limits }) {
-  const facts = { expected: `at most ${limits.maxTextureDimension2D} pixels a side`, found: `${width}x${height}` };
-  if (Math.max(width, height) <= limits.maxTextureDimension2D) return;
+function checkSides({ width, height }, { limits: { maxTextureDimension2D: most = LARGEST_CANVAS } }) {
+  const facts = { expected: `at most ${most} pixels a side`, found: `${width}x${height}` };
+  if (Math.max(width, height) <= most) return;
   throw new WgvaeError('canvas', `this picture is too large to be shown: expected ${facts.expected} on this device, found ${facts.found}`, facts);
 }

@@ -134,7 +134,7 @@ export class View {
       ...partsOf(figures),
       ['Model loaded in', formatSeconds(info.load_seconds)],
       ['Stored as', info.storage],
-      ['GPU', [info.adapter.name, info.adapter.driver].filter(Boolean).join(', ') || 'the browser does not say'],
+      [isOnCpu(info) ? 'Device' : 'GPU', [info.adapter.name, info.adapter.driver].filter(Boolean).join(', ') || 'the browser does not say'],
     ]);
     element('report').hidden = false;
   }
@@ -208,6 +208,7 @@ export class View {
       info.storage,
     ];
     setText('model-facts', facts?.join(', ') ?? '');
+    document.body.dataset.device = info && isOnCpu(info) ? 'cpu' : 'gpu';
   }
 
   /** @param {Extract<News, { type: 'input' }>} message */
@@ -265,6 +266,11 @@ export class View {
     setText('cache-size', entries === 0 ? 'nothing' : formatBytes(bytes));
     element('cache-clear', HTMLButtonElement).disabled = entries === 0;
   }
+}
+
+/** True if the model computes on the CPU. @param {import('./news.js').ModelInfo} info */
+function isOnCpu({ adapter }) {
+  return adapter.limits.kind === 'host';
 }
 
 /** Shows what the page offers without a GPU: the demo's picture, and plans. */

@@ -107,7 +107,8 @@ export function checkKernels(kernels = 'tuned') {
 }
 
 /**
- * Sets the kernels for models on the GPU of `handle`: the caller's, the measured ones, or the rules'.
+ * Sets the kernels for models on the GPU of `handle`: the caller's, the measured ones, or the
+ * rules'.
  * @param {Opened['handle']} handle
  * @param {import('./index.js').ModelOptions['kernels']} kernels
  */

@@ -178,8 +178,8 @@ export interface DeviceOptions {
    * - `webgpu`: a device of the model's own.
    * - `cpu`: the CPU, on the calling thread and in f32, many times slower than a GPU. Its module is
    *   fetched in place of the one for WebGPU. Outputs `texture` and `buffer` do not exist.
-   * - `auto` (default): WebGPU if it has an adapter, else the CPU, with a notice of code `cpu`. With
-   *   precision `f16` or `fast` it is `webgpu`.
+   * - `auto` (default): WebGPU if it has an adapter, else the CPU, with a notice of code `cpu`.
+   *   With precision `f16` or `fast` it is `webgpu`.
    */
   device?: GPUDevice | 'auto' | 'webgpu' | 'cpu';
   /**
@@ -1008,7 +1008,8 @@ export interface DeviceLimits {
   timestamp_query: boolean;
   /** True if invocations swap values within a quad. */
   quads: boolean;
-  kind: 'cpu' | 'gpu';
+  /** `cpu`: a driver that runs on the CPU. `host`: the CPU itself, without a driver. */
+  kind: 'cpu' | 'gpu' | 'host';
   /** True if the device shares the host's memory. */
   unified_memory: boolean;
   vendor: 'amd' | 'apple' | 'arm' | 'intel' | 'nvidia' | 'qualcomm' | 'other';

@@ -1,8 +1,8 @@
 //! Program that makes the JavaScript half of a wasm module (`NAME.js`, a function that makes
 //! instances) and checks both halves against the size budget.
 //!
-//! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER NAME BUDGET`, the budget in bytes of
-//! both halves after gzip -9.
+//! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER NAME BUDGET`, the budget in
+//! bytes of both halves after gzip -9.
 
 mod instances;
 
