@@ -34,9 +34,9 @@ class WgvaeLoader:
                 "precision": (["auto", "f16", "f32", "fast"],),
             },
             "optional": {
-                "device": (["auto", "gpu", "cpu"], {"tooltip": "auto: a GPU if there is one, else the CPU."}),
                 "adapter": ("STRING", {"default": "", "tooltip": "Part of a GPU's name, or its index. Empty: the best."}),
                 "family": ("STRING", {"default": "", "tooltip": "Where the file does not say which model it is: sdxl, flux1 and others."}),
+                "device": (["auto", "gpu", "cpu"], {"tooltip": "auto: a GPU if there is one, else the CPU."}),
             },
         }
 
@@ -44,9 +44,9 @@ class WgvaeLoader:
         self,
         vae_name: str,
         precision: Literal["auto", "f16", "f32", "fast"],
-        device: Literal["auto", "gpu", "cpu"] = "auto",
         adapter: str = "",
         family: str = "",
+        device: Literal["auto", "gpu", "cpu"] = "auto",
     ) -> tuple[wgvae.Vae]:
         path = folder_paths.get_full_path_or_raise("vae", vae_name)
         return (wgvae.Vae.from_pretrained(path, device=device, precision=precision, adapter=adapter or None, family=family or None),)

@@ -59,7 +59,7 @@ def wan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def wan_vae(wan: Path) -> Iterator[wgvae.Vae]:
-    with wgvae.Vae.from_pretrained(wan) as opened:
+    with wgvae.Vae.from_pretrained(wan, device="gpu") as opened:
         yield opened
 
 

@@ -309,8 +309,9 @@ def test_an_option_for_shaders_takes_an_adapter_or_is_refused() -> None:
     for keywords, word in (({"precision": "f16"}, "f16"), ({"adapter": 0}, "adapter")):
         with pytest.raises(errors.InputError, match=f"device cpu.*{word}"):
             wgvae.Vae.from_pretrained(DEMO, device="cpu", **keywords)
-    with pytest.raises(errors.InputError, match="threads"):
-        wgvae.Vae.from_pretrained(DEMO, device="gpu", threads=2)
+    for keywords in ({"device": "gpu"}, {"adapter": 0}, {"precision": "f16"}):
+        with pytest.raises(errors.InputError, match="threads"):
+            wgvae.Vae.from_pretrained(DEMO, threads=2, **keywords)
 
 
 def test_precisions(latents: Floats) -> None:

@@ -28,7 +28,8 @@ pub struct DeviceOptions {
     /// Options of the adapter. If they name one, or ask for matrix units or WebGPU's default
     /// limits, they need shaders, too.
     pub gpu: GpuOptions,
-    /// Options of the machine's own cores. An adapter does not use them.
+    /// Options of the machine's own cores. A GPU that [`DeviceChoice::Auto`] finds does not use
+    /// them.
     pub cpu: CpuOptions,
 }
 
@@ -46,15 +47,18 @@ impl Device {
     /// Opens the device that `options` choose.
     ///
     /// # Errors
-    /// [`Error::Input`] if the choice is the CPU and an option needs shaders, or if the choice is a
-    /// GPU and there is a number of threads; see also [`Gpu::request`] and [`Cpu::new`].
+    /// [`Error::Input`] if the choice is the CPU and an option needs shaders, or if the choice or
+    /// an option asks for a GPU and there is a number of threads; see also [`Gpu::request`] and
+    /// [`Cpu::new`].
     pub async fn open(options: &DeviceOptions) -> Result<Self> {
-        let cores = match (options.choice, options.needs_shaders()) {
+        let shaders = options.needs_shaders();
+        let cores = match (options.choice, shaders) {
             (DeviceChoice::Cpu, Some(option)) => {
                 return Err(Error::input("device cpu", "no option that needs shaders", option));
             }
-            (DeviceChoice::Gpu, _) if options.cpu.threads.is_some() => {
-                return Err(Error::input("threads", "use with device cpu", "device gpu, which has threads of its own"));
+            (DeviceChoice::Gpu, _) | (DeviceChoice::Auto, Some(_)) if options.cpu.threads.is_some() => {
+                let found = shaders.unwrap_or("device gpu");
+                return Err(Error::input("threads", "use with device cpu, and no option for a GPU", found));
             }
             (DeviceChoice::Cpu, None) => true,
             (DeviceChoice::Gpu, _) | (DeviceChoice::Auto, Some(_)) => false,

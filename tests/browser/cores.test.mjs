@@ -67,15 +67,17 @@ inBrowsers({ models: [MODEL, LARGE], clips: [CLIP] }, (session) => {
       const right = await Promise.all(pictures.map((picture) => lab.isRight(folder, picture)));
       const blob = await decoder.decode(latents, { output: 'blob' });
       other.getContext('bitmaprenderer');
+      const away = document.createElement('canvas');
+      away.transferControlToOffscreen();
       const errors = [];
-      for (const options of [{ output: /** @type {const} */ ('texture') }, { output: /** @type {const} */ ('buffer') }, { canvas: other }]) {
+      for (const options of [{ output: /** @type {const} */ ('texture') }, { output: /** @type {const} */ ('buffer') }, { canvas: other }, { canvas: away }]) {
         const { error } = await lab.outcome(decoder.decode(latents, options));
         errors.push(`${error?.code} ${error?.isTyped}`);
       }
       await decoder.destroy();
       return { right, type: blob.type, errors };
     }, folder());
-    assert.deepEqual(found, { right: [true, true, true, true], type: 'image/png', errors: ['input true', 'input true', 'canvas true'] });
+    assert.deepEqual(found, { right: [true, true, true, true], type: 'image/png', errors: ['input true', 'input true', 'canvas true', 'canvas true'] });
   });
 
   it('tells how far it is, and stops when it is aborted', async () => {
@@ -135,7 +137,7 @@ inBrowsers({ models: [MODEL, LARGE], clips: [CLIP] }, (session) => {
       const gpu = /** @type {GPU} */ (/** @type {unknown} */ ({ requestAdapter: async () => null }));
       /** @type {string[]} */
       const notices = [];
-      const decoder = await createDecoder({ ...files, gpu, onNotice: ({ code }) => notices.push(code) });
+      const decoder = await createDecoder({ ...files, gpu, onNotice: ({ code, message }) => notices.push(`${code}: ${message}`) });
       const right = await lab.isRight(folder, await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' }));
       const isOnCpu = decoder.device === undefined;
       await decoder.destroy();
@@ -143,12 +145,17 @@ inBrowsers({ models: [MODEL, LARGE], clips: [CLIP] }, (session) => {
       const isOnGpu = onGpu.device instanceof GPUDevice;
       await onGpu.destroy();
       const codes = [];
-      for (const options of [{ gpu, precision: 'f16' }, { gpu, device: 'webgpu' }, { device: 'cpu', precision: 'fast' }, { device: 'npu' }]) {
+      const wasm = '/web/pkg/wgvae_bg.wasm';
+      const refused = [{ gpu, precision: 'f16' }, { gpu, defaultLimits: true }, { gpu, device: 'webgpu' }, { gpu, wasm }, { gpu, wasm: { webgpu: wasm } }, { device: 'cpu', precision: 'fast' }, { device: 'cpu', kernels: {} }, { device: 'npu' }, { device: 5 }];
+      for (const options of refused) {
         const { error } = await lab.outcome(createDecoder(/** @type {any} */ ({ ...files, ...options })));
         codes.push(error?.code);
       }
       return { notices, right, isOnCpu, isOnGpu, codes };
     }, folder());
-    assert.deepEqual(found, { notices: ['cpu'], right: true, isOnCpu: true, isOnGpu: true, codes: ['no-adapter', 'no-adapter', 'input', 'input'] });
+    const { notices, ...others } = found;
+    assert.equal(notices.length, 1);
+    assert.match(notices[0], /^cpu: there is WebGPU, but it gives no GPU.*the CPU computes/);
+    assert.deepEqual(others, { right: true, isOnCpu: true, isOnGpu: true, codes: [...Array(5).fill('no-adapter'), ...Array(4).fill('input')] });
   });
 });

@@ -49,7 +49,7 @@ describe('the package', () => {
     // The glue's declarations are for type-checking the sources: users have index.d.ts.
     const wanted = (await filesIn(PACKAGE)).filter((path) => !/^pkg\/.*\.d\.ts$/.test(path));
     assert.deepEqual(packed, wanted, 'all of dist/package that is used and no more');
-    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm']) {
+    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm', 'pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']) {
       assert.ok(packed.includes(needed), `${needed} is missing`);
     }
     assert.ok(packed.every((/** @type {string} */ path) => /^(src|pkg)\/|^(package\.json|README\.md|LICENSE-\w+)$/.test(path)), packed.join('\n'));
@@ -138,7 +138,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     try {
       const found = await session.run(async (entry, folder) => {
         const { createDecoder } = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
-        const decoder = await createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
+        const decoder = await createDecoder({ device: 'webgpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
         const { width, height } = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
         await decoder.destroy();
         return `${width}x${height}`;
@@ -175,32 +175,36 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
 });
 
 /**
- * Serves a bundle, opens it, and waits for its decode.
+ * Serves a bundle, opens it, and waits for its decodes with both modules.
  * @param {import('./session.mjs').Session} session
  * @param {string} folder
  */
 async function decodes(session, folder) {
   const files = await filesIn(folder);
   const wasm = files.filter((file) => file.endsWith('.wasm'));
-  assert.equal(wasm.length, 1, `one module in the bundle: ${files}`);
+  assert.equal(wasm.length, 2, `both modules in the bundle: ${files}`);
   for (const file of files) session.server.route(`/bundle/${file}`, { file: join(folder, file) });
-  for (const worker of ['', '&worker']) {
-    const fetched = () => session.server.seen(`/bundle/${wasm[0]}`);
-    const before = fetched().length;
-    await decodesAt(session, session.server.url(`/bundle/index.html?model=${encodeURIComponent(session.model(`${MODEL}/`))}${worker}`));
-    assert.ok(fetched().length > before && fetched().at(-1)?.status === 200, 'the bundle fetched its own module');
+  for (const device of ['webgpu', 'cpu']) {
+    const module = wasm.find((file) => file.includes('cpu') === (device === 'cpu'));
+    assert.ok(module, `a module for ${device}: ${wasm}`);
+    for (const worker of ['', '&worker']) {
+      const fetched = () => session.server.seen(`/bundle/${module}`);
+      const before = fetched().length;
+      await decodesAt(session, session.server.url(`/bundle/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}${worker}`));
+      assert.ok(fetched().length > before && fetched().at(-1)?.status === 200, 'the bundle fetched its own module');
+    }
   }
   await session.closePage();
   for (const file of files) session.server.forget(`/bundle/${file}`);
 }
 
 /**
- * Does the same for a bundle that needs the page and the module beside it.
+ * Does the same for a bundle that needs the page and the modules beside it.
  * @param {import('./session.mjs').Session} session
  * @param {string} folder
  */
 async function decodesBeside(session, folder) {
-  await cp(join(PACKAGE, 'pkg', 'wgvae_bg.wasm'), join(folder, 'wgvae_bg.wasm'));
+  for (const module of ['wgvae_bg.wasm', 'wgvae_cpu_bg.wasm']) await cp(join(PACKAGE, 'pkg', module), join(folder, module));
   await cp(join(HERE, 'app', 'index.html'), join(folder, 'index.html'));
   await decodes(session, folder);
 }

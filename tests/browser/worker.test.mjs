@@ -17,7 +17,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
   it('decodes and encodes the same as on the page, with the same plan, report, listeners and errors', async () => {
     const found = await session.run(async (folder, client) => {
       const { createVae } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
-      const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: /** @type {const} */ ('f32') };
+      const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, device: /** @type {const} */ ('webgpu'), precision: /** @type {const} */ ('f32') };
       const latents = `${folder}latents.safetensors`;
       /** @type {string[]} */
       const heard = [];
@@ -70,7 +70,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
     const found = await session.run(async (folder, client) => {
       const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
       const worker = new Worker('/web/src/worker-host.js', { type: 'module' });
-      const files = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, cache: true, worker };
+      const files = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, device: /** @type {const} */ ('webgpu'), cache: true, worker };
       const latents = `${folder}latents.safetensors`;
       await there.clearCache(undefined, { worker });
       /** @type {string[][]} */
@@ -115,9 +115,9 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       const [kept, moved] = [await bytes(), await bytes()];
       const size = kept.length;
       const config = await (await lab.blob(`${folder}config.json`)).text();
-      const first = await createDecoder({ model: kept, config });
+      const first = await createDecoder({ device: 'webgpu', model: kept, config });
       await first.destroy();
-      const second = await createDecoder({ model: transfer(moved, [moved.buffer]), config });
+      const second = await createDecoder({ device: 'webgpu', model: transfer(moved, [moved.buffer]), config });
       const shape = [1, 4, 2, 2];
       const latents = new Float32Array(16).fill(0.5);
       const bitmap = await second.decode({ data: latents, shape });
@@ -132,7 +132,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
   it('stops for a signal, with its reason, and goes on afterwards', async () => {
     const found = await session.run(async (folder, client) => {
       const { createDecoder } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
-      const options = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` };
+      const options = { device: /** @type {const} */ ('webgpu'), model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` };
       const latents = `${folder}latents.safetensors`;
       const reason = { why: 'enough' };
       const rejected = (/** @type {Promise<unknown>} */ promise) => promise.then(() => 'done', (error) => error === reason);
@@ -184,7 +184,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
   it('streams clips through it, both ways, and ends them', async () => {
     const found = await session.run(async (folder, client) => {
       const { createVae } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
-      const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, clips: true, precision: /** @type {const} */ ('f32') };
+      const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, device: /** @type {const} */ ('webgpu'), clips: true, precision: /** @type {const} */ ('f32') };
       const pictures = [1, 2, 3, 4, 5].map((seed) => lab.noise(16, 16, 255, seed));
       const [here, there] = [await lab.wgvae.createVae(options), await createVae(options)];
       const frames = async (/** @type {any} */ vae) => {

@@ -253,6 +253,7 @@ fn adapters_that_are_not_there() {
     );
     let adapter = ["-o", "out.png", "--device", "gpu", "--threads", "2"];
     folder.decode(&adapter).failed("threads of an adapter", 1, &["threads", "device cpu"]);
+    folder.decode(&["-o", "out.png", "--adapter", "0", "--threads", "2"]).failed("both", 1, &["threads", "--adapter"]);
     assert_eq!(folder.names(), before);
 }
 

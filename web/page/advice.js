@@ -12,6 +12,8 @@ const NO_WEBGPU = [
   'In every browser, the page must come over https or from localhost.',
 ];
 
+const WITHOUT_GPU = 'Choose auto or f32 as precision under Settings: the CPU then decodes.';
+
 const NO_ADAPTER = [
   'Update the graphics driver and the browser.',
   'Turn on graphics (hardware) acceleration in the browser\'s settings.',
@@ -22,15 +24,15 @@ const RETRY_SMALLER = ['Set a memory budget under Settings: the picture stays th
 
 /** @type {Record<string, { title: string, advice?: string[] }>} */
 const KNOWN = {
-  'no-webgpu': { title: 'WebGPU is not available', advice: NO_WEBGPU },
-  'no-adapter': { title: 'No GPU available to the browser', advice: NO_ADAPTER },
+  'no-webgpu': { title: 'WebGPU is not available', advice: [WITHOUT_GPU, ...NO_WEBGPU] },
+  'no-adapter': { title: 'No GPU available to the browser', advice: [WITHOUT_GPU, ...NO_ADAPTER] },
   'adapter-too-small': { title: 'This GPU is too small', advice: ['Try another browser, or another GPU of this machine.'] },
   'device-refused': { title: 'The GPU refused to start', advice: NO_ADAPTER },
   'device-lost': { title: 'The GPU device was lost', advice: ['Decode again: a new device will be opened.', ...RETRY_SMALLER] },
   'device-failed': { title: 'The GPU failed', advice: NO_ADAPTER.slice(0, 1) },
-  'out-of-memory': { title: 'The GPU is out of memory', advice: RETRY_SMALLER },
+  'out-of-memory': { title: 'The device is out of memory', advice: RETRY_SMALLER },
   'host-memory': { title: 'There is not enough memory', advice: ['Set a larger memory budget, or none.'] },
-  'too-large': { title: 'This is too large for the GPU', advice: RETRY_SMALLER.slice(0, 1) },
+  'too-large': { title: 'This is too large for the device', advice: RETRY_SMALLER.slice(0, 1) },
   budget: { title: 'The memory budget is too small' },
   format: { title: 'This file cannot be used', advice: ['Models are .safetensors files of an AutoencoderKL; latents are .safetensors, .latent or .npy; pictures and videos are any that this browser shows.'] },
   tensor: { title: 'A tensor has the wrong shape' },
@@ -57,10 +59,10 @@ const NEEDS_CONFIG = {
 /** Advice for latents before the diffusion model's scale and patches. */
 const OWN_LATENTS = ['They can be decoded as they are: the button below ticks "Latents are already unscaled" under Settings.'];
 
-/** Codes of errors after which the page has no GPU. */
+/** Codes of errors about a GPU that is not there. */
 const NO_GPU = ['no-webgpu', 'no-adapter', 'adapter-too-small', 'device-refused'];
 
-/** True if the page cannot decode anything in this browser. @param {string} code */
+/** True if a setting needs a GPU that is not there. @param {string} code */
 export function isWithoutGpu(code) {
   return NO_GPU.includes(code);
 }

@@ -1,6 +1,7 @@
 // @ts-check
 // Decoding of latents to one picture, or encoding of a picture and decoding of the result.
 
+import { LARGEST_CANVAS } from '../src/host-canvas.js';
 import { transfer, WgvaeError } from '../src/worker.js';
 import { ask } from './ask.js';
 import { Psnr } from './psnr.js';
@@ -46,9 +47,6 @@ export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ..
   tell({ type: 'picture', bitmap, name, psnr: new Psnr().add(squares, size).value });
   return [encoded, decoded];
 }
-
-/** Most pixels of a canvas's side that every browser shows without a GPU. */
-const LARGEST_CANVAS = 16_384;
 
 /**
  * Throws if a side exceeds the largest texture: Chromium leaves such canvases blank.

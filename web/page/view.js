@@ -209,6 +209,8 @@ export class View {
     ];
     setText('model-facts', facts?.join(', ') ?? '');
     document.body.dataset.device = info && isOnCpu(info) ? 'cpu' : 'gpu';
+    // A model that is open decodes, on a GPU or on the CPU.
+    if (info) delete document.body.dataset.gpu;
   }
 
   /** @param {Extract<News, { type: 'input' }>} message */

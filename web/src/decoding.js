@@ -5,7 +5,7 @@ import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { latentsNow } from './copies.js';
 import { checkCounts } from './counts.js';
 import { mismatch, wgvaeError } from './errors.js';
-import { contextOf, show } from './host-canvas.js';
+import { checkHostCanvas, show } from './host-canvas.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
 import { checkObject } from './options.js';
@@ -157,7 +157,7 @@ export class Decoding {
   #outputFor({ canvas, output = 'bitmap', tiling = 'exact' }, [width, height]) {
     const { device } = this.#loaded.engine;
     if (!device) {
-      if (canvas) contextOf(canvas);
+      if (canvas) checkHostCanvas(canvas, { width, height });
       return hostOutput({ canvas, output });
     }
     const size = { width, height };

@@ -4,11 +4,12 @@
 
 import { mismatch, WgvaeError } from './errors.js';
 import { rememberedKernels } from './tuned.js';
+import { hasSource } from './wasm.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./index.js').DeviceOptions} DeviceOptions */
 
-/** @typedef {'webgpu' | 'cpu'} Kind */
+/** @typedef {import('./wasm.js').Kind} Kind */
 
 /**
  * An opened device; the CPU has no `device`. `isOurs`: true if we requested it, and may destroy it.
@@ -22,11 +23,22 @@ const DEVICES = ['auto', 'webgpu', 'cpu'];
 /** Precisions that only shaders have. */
 const OF_SHADERS = ['f16', 'fast'];
 
+/**
+ * Returns the name and the value of an option that only WebGPU can fulfil, if there is one.
+ * @param {import('./index.js').ModelOptions} options
+ * @returns {[name: string, value: string] | undefined}
+ */
+function forShaders({ precision = 'auto', defaultLimits = false, kernels }) {
+  if (OF_SHADERS.includes(precision)) return ['precision', precision];
+  if (defaultLimits) return ['defaultLimits', 'true'];
+  return typeof kernels === 'object' && kernels !== null ? ['kernels', 'kernels of a GPU'] : undefined;
+}
+
 /** Choices of kernels by name. */
 const KERNELS = ['tuned', 'rules'];
 
 /** Returns the reason why WebGPU is missing, and what to do about it. */
-export function withoutWebGpu() {
+function withoutWebGpu() {
   if ('Deno' in globalThis) return 'this Deno shows no WebGPU (navigator.gpu): update it, or start an older one with --unstable-webgpu';
   if (globalThis.process?.versions) return 'there is no WebGPU (navigator.gpu): Node has none of its own; give that of the package webgpu as `gpu`';
   return 'this browser has no WebGPU (navigator.gpu), or the page is not served over https or from localhost';
@@ -36,28 +48,47 @@ export function withoutWebGpu() {
  * Chooses the kind of device: by default WebGPU if it has an adapter, else the CPU. Throws if the
  * options exclude each other, or if they need a WebGPU that is not there.
  * @param {import('./index.js').ModelOptions} options
- * @returns {Promise<Kind>}
+ * @returns {Promise<{ kind: Kind, without?: WgvaeError }>} `without`: the error that WebGPU would
+ * have given, if the CPU stands in for it
  */
 export async function chooseDevice(options) {
-  const { device = 'auto', precision = 'auto', powerPreference } = options;
-  const isNamed = typeof device === 'string';
-  if (isNamed && !DEVICES.includes(device)) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `"${device}"`);
-  const needsShaders = OF_SHADERS.includes(precision);
+  const device = options.device ?? 'auto';
+  const isThere = typeof device === 'object' || DEVICES.includes(device);
+  if (!isThere) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `${device}`);
+  const shaders = forShaders(options);
   if (device === 'cpu') {
-    if (needsShaders) throw mismatch('input', 'precision', 'auto or f32, on the CPU', precision);
-    return 'cpu';
+    if (shaders) throw mismatch('input', shaders[0], 'none that needs WebGPU, on the CPU', shaders[1]);
+    return { kind: 'cpu' };
   }
-  if (device !== 'auto' || needsShaders) {
+  if (device !== 'auto' || shaders) {
     checkBrowser(options);
-    return 'webgpu';
+    return { kind: 'webgpu' };
   }
+  const without = await lackOfWebGpu(options);
+  if (!without) return { kind: 'webgpu' };
+  // The caller has told where the module for WebGPU is, and has none for the CPU.
+  if (options.wasm && !hasSource(options.wasm, 'cpu')) throw without;
+  return { kind: 'cpu', without };
+}
+
+/**
+ * Returns the error for a WebGPU that is missing, too old or without an adapter; undefined if there
+ * is an adapter.
+ * @param {DeviceOptions} options
+ * @returns {Promise<WgvaeError | undefined>}
+ */
+async function lackOfWebGpu(options) {
   try {
     checkBrowser(options);
-    const gpu = options.gpu ?? navigator.gpu;
-    return (await gpu.requestAdapter({ powerPreference })) ? 'webgpu' : 'cpu';
-  } catch {
-    return 'cpu';
+  } catch (error) {
+    return /** @type {WgvaeError} */ (error);
   }
+  const gpu = options.gpu ?? navigator.gpu;
+  const { powerPreference } = options;
+  // An object of the caller's that is no GPU is the caller's error.
+  const adapter = options.gpu ? await gpu.requestAdapter({ powerPreference }) : await gpu.requestAdapter({ powerPreference }).catch(() => null);
+  if (adapter) return undefined;
+  return new WgvaeError('no-adapter', 'there is WebGPU, but it gives no GPU: a driver is missing, or graphics acceleration is turned off');
 }
 
 /** Throws if there is no WebGPU, or one that is too old. @param {DeviceOptions} options */
@@ -83,7 +114,7 @@ export async function openDevice(wasm, { device, powerPreference, defaultLimits,
     const { Device } = /** @type {import('../pkg/wgvae_cpu.js').Wasm} */ (/** @type {unknown} */ (wasm));
     return { handle: /** @type {any} */ (Device.cores()), device: undefined, isOurs: true };
   }
-  if (typeof device === 'object') return { handle: await wasm.Device.adopt(given, device), device, isOurs: false };
+  if (typeof device === 'object' && device !== null) return { handle: await wasm.Device.adopt(given, device), device, isOurs: false };
   const handle = await wasm.Device.request(given, { powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
   return { handle, device: handle.gpuDevice(), isOurs: true };
 }

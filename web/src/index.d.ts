@@ -18,7 +18,7 @@ export type WasmSource = URL | string | Request | Response | BufferSource | WebA
 export type WasmSources = WasmSource | { webgpu?: WasmSource; cpu?: WasmSource };
 
 /**
- * Opens a model for decoding, gets a GPU device and loads the decoder's weights onto it.
+ * Opens a model for decoding, gets a device and loads the decoder's weights onto it.
  *
  * Rejects with a {@link WgvaeError}, with `signal.reason` after an abort. The code is `input` if
  * the model has no decoder.
@@ -26,7 +26,7 @@ export type WasmSources = WasmSource | { webgpu?: WasmSource; cpu?: WasmSource }
 export function createDecoder(options: ModelOptions): Promise<Decoder>;
 
 /**
- * Opens a model for encoding, gets a GPU device and loads the encoder's weights onto it. Rejects
+ * Opens a model for encoding, gets a device and loads the encoder's weights onto it. Rejects
  * like {@link createDecoder}, with code `input` if the model has no encoder.
  */
 export function createEncoder(options: ModelOptions): Promise<Encoder>;
@@ -170,7 +170,7 @@ export interface PlanForOptions {
   wasm?: WasmSources;
 }
 
-/** Choice of the GPU device. */
+/** Choice of the device. */
 export interface DeviceOptions {
   /**
    * Kind of device, or your own `GPUDevice`, which is used, and never destroyed or changed.
@@ -179,7 +179,8 @@ export interface DeviceOptions {
    * - `cpu`: the CPU, on the calling thread and in f32, many times slower than a GPU. Its module is
    *   fetched in place of the one for WebGPU. Outputs `texture` and `buffer` do not exist.
    * - `auto` (default): WebGPU if it has an adapter, else the CPU, with a notice of code `cpu`.
-   *   With precision `f16` or `fast` it is `webgpu`.
+   *   With precision `f16` or `fast`, `defaultLimits`, or `kernels` of your own it is `webgpu`, and
+   *   the other kinds reject these options. It is `webgpu`, too, if `wasm` has only that module.
    */
   device?: GPUDevice | 'auto' | 'webgpu' | 'cpu';
   /**
@@ -235,8 +236,8 @@ export interface ModelOptions extends DeviceOptions {
    */
   clips?: boolean;
   /**
-   * Limit of the GPU memory that a decode or an encode may use, bytes, weights included. A model
-   * with a budget keeps its packed weights in host memory. Default: no budget.
+   * Limit of the device's memory that a decode or an encode may use, bytes, weights included. On a
+   * GPU a model with a budget keeps its packed weights in host memory. Default: no budget.
    */
   memoryBudget?: number;
   /**
@@ -416,13 +417,14 @@ export interface LoadedModel {
   /** Time and memory of the last decode or encode; undefined before the first. */
   readonly report: Report | undefined;
   /**
-   * Returns the GPU memory of this model's buffers. On your own device, it counts only the model's
-   * buffers. Throws `internal` if a bug has ended the wasm module.
+   * Returns the device's memory of this model's buffers. On your own device, it counts only the
+   * model's buffers. Throws `internal` if a bug has ended the wasm module.
    */
   ledger(): Ledger;
   /**
-   * Cancels the running call, rejects queued calls with `destroyed`, and frees all GPU memory.
-   * Resolves when the memory is free. May be called more than once.
+   * Cancels the running call, rejects queued calls with `destroyed`, and frees all memory of the
+   * device. Resolves when it is free. May be called more than once. On the CPU the browser keeps
+   * that memory for later models, until the page or the worker ends.
    *
    * Canvases that the model drew on go blank with the model's own device; on your device they stay
    * as they are. After a bug has ended the wasm module, the model's own device is still destroyed,
@@ -746,8 +748,8 @@ export type Tiling = 'exact' | 'blend' | 'cosine' | 'estimate';
 
 export interface DecodeOptions {
   /**
-   * Canvas to show the picture on. A canvas that has a context of another kind rejects with code
-   * `canvas`.
+   * Canvas to show the picture on. It gets a context for WebGPU, on the CPU one for 2D drawing. A
+   * canvas that has a context of another kind rejects with code `canvas`.
    */
   canvas?: HTMLCanvasElement | OffscreenCanvas;
   /** Form of the result if there is no canvas. Default: `bitmap`. */
@@ -901,7 +903,7 @@ export interface Progress {
  * - `cache-full`: there is no room, or no permission; from now on, downloads are not cached.
  * - `device-recovered`: the device was lost; the running call continues on a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
- * - `cpu`: there is no WebGPU, so the CPU computes, many times slower.
+ * - `cpu`: there is no WebGPU, or it has no adapter, so the CPU computes, many times slower.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
  * - `transparent`: transparency of a picture is not encoded. Of a clip: told once.
  * - `range`: values of a picture are far outside -1 to 1, such as 0 to 255, and are encoded as they
@@ -915,8 +917,8 @@ export interface Notice {
 }
 
 /**
- * GPU memory of buffers: bytes now, the most bytes that ever existed at once, and the number of
- * buffers ever created. {@link Report} has the memory of one decode or encode.
+ * Memory of buffers on the device: bytes now, the most bytes that ever existed at once, and the
+ * number of buffers ever created. {@link Report} has the memory of one decode or encode.
  */
 export interface Ledger {
   current: number;
@@ -1034,7 +1036,7 @@ export interface Plan {
   input: Planes;
   /** Result: the picture, or the moments. */
   result: Planes;
-  /** Most GPU memory at once: weights, slots, parameters and staging. */
+  /** Most memory of the device at once: weights, slots, parameters and staging. */
   predicted_peak_bytes: number;
   weight_bytes: number;
   /** Bytes of activations, scratch, and data fetched under a budget. */

@@ -3,7 +3,7 @@
 // decoding.js and encoding.js have the tasks.
 
 import { checkCounts } from './counts.js';
-import { checkKernels, chooseDevice, withoutWebGpu } from './device.js';
+import { checkKernels, chooseDevice } from './device.js';
 import { startEngine } from './engine.js';
 import { WgvaeError, wgvaeError } from './errors.js';
 import { guarded, hearingOfKernels } from './listener.js';
@@ -51,14 +51,13 @@ export async function loadModel(options, directions) {
  * @param {AbortSignal} signal
  */
 async function load(options, directions, lifetime, signal) {
-  const kind = await chooseDevice(options);
+  const { kind, without } = await chooseDevice(options);
+  signal.throwIfAborted();
   const wasm = await startWasm(options.wasm, kind);
   // A broken module ends all running and later calls of this model.
   wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
-  if (kind === 'cpu' && options.device !== 'cpu') {
-    access.notify({ code: 'cpu', message: `${withoutWebGpu()}: the CPU computes, on one thread, which takes many times as long` });
-  }
+  if (without) access.notify({ code: 'cpu', message: `${without.message}; so the CPU computes, on one thread, which takes many times as long` });
   const model = await openModel(wasm, options, directions, access);
   try {
     signal.throwIfAborted();
@@ -176,7 +175,7 @@ export class Loaded {
     } catch (error) {
       if (signal.aborted || !(await isLoss(error, this.engine.device))) throw error;
       // We cannot replace a caller's device, nor inputs that were on the lost one.
-      if (typeof this.options.device === 'object' || !isRepeatable) throw deviceLost(error);
+      if ((this.options.device && typeof this.options.device === 'object') || !isRepeatable) throw deviceLost(error);
     }
     await this.#recover(onProgress);
     signal.throwIfAborted();

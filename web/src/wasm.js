@@ -6,7 +6,7 @@ import { makeInstance } from '../pkg/wgvae.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { watchCalls } from './watch.js';
 
-/** @typedef {import('./device.js').Kind} Kind */
+/** @typedef {'webgpu' | 'cpu'} Kind what a module computes with */
 
 /**
  * A running module. `broken` is aborted when this instance breaks, with the error for all its
@@ -57,9 +57,27 @@ function once(made, kind, make) {
  * @returns {import('./index.js').WasmSource | undefined}
  */
 function sourceOf(sources, kind) {
-  const both = typeof sources === 'object' && ('webgpu' in sources || 'cpu' in sources);
-  if (both) return sources[kind];
-  return kind === 'webgpu' ? /** @type {import('./index.js').WasmSource} */ (sources) : undefined;
+  if (areNamed(sources)) return sources[kind];
+  return kind === 'webgpu' ? (sources ?? undefined) : undefined;
+}
+
+/**
+ * True for sources that say for which module each is: a plain object.
+ * @param {import('./index.js').WasmSources | undefined} sources
+ * @returns {sources is { webgpu?: import('./index.js').WasmSource, cpu?:
+ * import('./index.js').WasmSource }}
+ */
+function areNamed(sources) {
+  return typeof sources === 'object' && sources !== null && Object.getPrototypeOf(sources) === Object.prototype;
+}
+
+/**
+ * True if the caller's sources have one for this module, or leave it to the package.
+ * @param {import('./index.js').WasmSources} sources
+ * @param {Kind} kind
+ */
+export function hasSource(sources, kind) {
+  return areNamed(sources) ? sources[kind] !== undefined || sources.webgpu === undefined : kind === 'webgpu';
 }
 
 /**
@@ -69,7 +87,11 @@ function sourceOf(sources, kind) {
  */
 async function makerOf(kind) {
   if (kind === 'webgpu') return makeInstance;
-  return /** @type {any} */ (await import('../pkg/wgvae_cpu.js')).makeInstance;
+  try {
+    return /** @type {any} */ (await import('../pkg/wgvae_cpu.js')).makeInstance;
+  } catch (cause) {
+    throw new WgvaeError('network', `the script of the wasm module for the CPU could not be fetched: ${messageOf(cause)}`, { cause });
+  }
 }
 
 /**

@@ -12,7 +12,7 @@ const PROGRAM: &str = "web/page/offline-worker.js";
 
 /// Files that a visitor without a network needs, as paths in `dist/` or beginnings of them: the
 /// page, its text and the demo.
-const KEPT: [&str; 16] = [
+const KEPT: [&str; 18] = [
     "index.html",
     "reports.html",
     "manual.html",
@@ -26,6 +26,8 @@ const KEPT: [&str; 16] = [
     "web/page/worker.js",
     "web/src/worker-host.js",
     "web/pkg/wgvae_bg.wasm",
+    "web/pkg/wgvae_cpu.js",
+    "web/pkg/wgvae_cpu_bg.wasm",
     "web/vendor/",
     "web/package.json",
     "assets/icon",
@@ -82,7 +84,13 @@ mod tests {
 
     #[test]
     fn the_page_is_kept_and_the_package_is_not() {
-        for path in ["index.html", "web/pkg/wgvae_bg.wasm", "web/page/main.js", "assets/demo/latents.safetensors"] {
+        for path in [
+            "index.html",
+            "web/pkg/wgvae_bg.wasm",
+            "web/pkg/wgvae_cpu.js",
+            "web/page/main.js",
+            "assets/demo/latents.safetensors",
+        ] {
             assert!(is_kept(path), "{path}");
         }
         for path in

@@ -19,8 +19,8 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const INLINING: &str = "llvm-args=-inline-threshold=20";
 
 /// Size limit of inlined functions in the module for the CPU, at the highest level of optimisation.
-/// Measured as gzip and the time of SD 1.5 at 256x256 in Node: 20 463 KB and 12 s, 60 474 KB and
-/// 8.9 s, the level's own limit 541 KB and 8.4 s. The levels for size take 70 s.
+/// Measured as gzip and the time of SD 1.5 at 256x256 in Node: limit 20, 463 KB and 12 s; limit 60,
+/// 474 KB and 8.9 s; the level's own limit, 541 KB and 8.4 s. The level `s` takes 70 s.
 const INLINING_OF_CORES: &str = "llvm-args=-inline-threshold=60";
 
 /// Debian's packages of the compiler and of its standard library's source, which must have the same

@@ -31,7 +31,9 @@ class Actor:
         self.job = job
         self.output = Path(job["output"])
         self.adapter, self.lock = _claim(job["device"], job["adapter"])
-        settings = {name: job[name] for name in ("device", "threads", "precision", "family")}
+        settings = {name: job[name] for name in ("device", "precision", "family")}
+        if _may_be_on_cores(settings, self.adapter):
+            settings["threads"] = job["threads"]
         self.vae = wgvae.Vae.from_pretrained(job["model"], adapter=self.adapter, **settings)
 
     def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
@@ -141,6 +143,11 @@ class Decoder(Actor):
         images.sort()
         put_images(self.output, shard.name, self.job["format"], images)
         return [{"id": name, "sha256": sha256(image)} for name, image in images], errors, busy
+
+
+def _may_be_on_cores(settings: dict[str, Any], adapter: str | int | None) -> bool:
+    """True unless an argument asks for a GPU, beside which a number of threads is an error."""
+    return settings["device"] == "cpu" or (settings["device"] == "auto" and adapter is None and settings["precision"] in ("auto", "f32"))
 
 
 def _claim(device: str, adapter: str | int | None) -> tuple[str | int | None, FileLock | None]:

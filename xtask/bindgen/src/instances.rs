@@ -20,9 +20,6 @@ pub(crate) struct Instances {
 const EXPORTS_AT_THE_END: &str = "export { initSync, __wbg_init as default };";
 const INSTANCE: &str = "    wasm = instance.exports;";
 
-/// Beginning of the line at the head of a file that tells other tools where the types are.
-const SELF_TYPES: &str = "/* @ts-self-types=";
-
 const MAKE_INSTANCE: &str = "/**
  * The module's classes and functions, of an instance that `init` starts. What wasm exports is
  * called as `watch` returns it.
@@ -30,8 +27,8 @@ const MAKE_INSTANCE: &str = "/**
 export function makeInstance(watch: (exports: InitOutput) => InitOutput): Wasm;
 ";
 
-/// Rewrites wasm-bindgen's `script` and its `types`.
-pub(crate) fn make(script: &str, types: &str) -> Result<Instances> {
+/// Rewrites wasm-bindgen's `script` and its `types` for the module `name`.
+pub(crate) fn make(script: &str, types: &str, name: &str) -> Result<Instances> {
     let mut names = Names::default();
     let script = without_docs(script).map(|line| names.local(line)).collect::<Result<Vec<_>>>()?;
     let end = script.iter().filter(|line| *line == EXPORTS_AT_THE_END).count();
@@ -43,8 +40,9 @@ pub(crate) fn make(script: &str, types: &str) -> Result<Instances> {
     let script = script.join("\n").replace(INSTANCE, "    wasm = watch(instance.exports);");
     let all = [&names.classes[..], &names.functions].concat().join(", ");
     let script = script.replace(EXPORTS_AT_THE_END, &format!("return {{ {all}, init: __wbg_init }};"));
-    let (self_types, script): (Vec<&str>, Vec<&str>) = script.lines().partition(|line| line.starts_with(SELF_TYPES));
-    let (self_types, script) = (self_types.join("\n"), script.join("\n"));
+    // A line at the head of a file that tells other tools where the types are.
+    let self_types = format!("/* @ts-self-types=\"./{name}.d.ts\" */");
+    let script = script.replacen(&self_types, "", 1);
     Ok(Instances {
         script: format!("{self_types}\nexport function makeInstance(watch) {{\n{script}\n}}\n"),
         types: names.types(types)?,
@@ -120,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_glue_becomes_a_function() {
-        let made = make(SCRIPT, TYPES).unwrap();
+        let made = make(SCRIPT, TYPES, "wgvae").unwrap();
         assert_eq!(
             made.script,
             "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch) {\nclass Gpu {\n    free() {}\n}\nfunction version() {}\nfunction start(instance) {\n\
@@ -143,8 +141,8 @@ mod tests {
             ("export { initSync,", "export {"),
             ("/** doc */", "import 'a';"),
         ] {
-            assert!(make(&SCRIPT.replace(from, to), TYPES).is_err(), "{to}");
+            assert!(make(&SCRIPT.replace(from, to), TYPES, "wgvae").is_err(), "{to}");
         }
-        assert!(make(SCRIPT, "").is_err());
+        assert!(make(SCRIPT, "", "wgvae").is_err());
     }
 }

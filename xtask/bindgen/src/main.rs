@@ -53,7 +53,7 @@ fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
     bindgen.web(true)?;
     bindgen.generate(folder).with_context(|| format!("wasm-bindgen refused {}", module.display()))?;
     let [script, types] = ["js", "d.ts"].map(|end| folder.join(format!("{name}.{end}")));
-    let made = instances::make(&read(&script)?, &read(&types)?)?;
+    let made = instances::make(&read(&script)?, &read(&types)?, name)?;
     fs::write(&script, made.script)?;
     fs::write(&types, made.types)?;
     Ok(())

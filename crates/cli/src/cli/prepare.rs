@@ -33,8 +33,8 @@ pub(super) struct DeviceArgs {
     /// --precision f16 and fast, --matrix-units, --limits webgpu-default.
     #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
     device: DeviceArg,
-    /// With the cores of this machine: number of threads [default: one for each core]; a GPU does
-    /// not use it
+    /// With the cores of this machine: number of threads [default: one for each core]; a GPU that
+    /// auto finds does not use it
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
