@@ -404,11 +404,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(session.server.seen('/once.safetensors').length, 1);
   });
 
-  it('says what to do where there is no WebGPU', async (t) => {
+  it('says what to do where a precision needs WebGPU and there is none', async (t) => {
     await patchWorker(t, session, before(`Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });`));
-    const page = await session.open('/');
+    const page = await session.open('/?precision=f16');
     assert.equal(await reach(page, 'done', 'failed'), 'failed');
     const said = await text(page, 'problem');
+    assert.match(said, /Choose auto or f32/);
     for (const browser of ['Chrome', 'Edge', 'Firefox', 'Safari']) assert.ok(said.includes(browser), `${browser}: ${said}`);
   });
 
