@@ -108,7 +108,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     try {
       await server.listen();
       const { port } = /** @type {import('node:net').AddressInfo} */ (server.httpServer?.address());
-      for (const worker of ['', '&worker']) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/${worker}`);
+      for (const more of ['', '&worker', '&device=cpu', '&device=cpu&worker']) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/${more}`);
       await session.closePage();
     } finally {
       await server.close();
@@ -184,8 +184,11 @@ async function decodes(session, folder) {
   const wasm = files.filter((file) => file.endsWith('.wasm'));
   assert.equal(wasm.length, 2, `both modules in the bundle: ${files}`);
   for (const file of files) session.server.route(`/bundle/${file}`, { file: join(folder, file) });
-  for (const device of ['webgpu', 'cpu']) {
-    const module = wasm.find((file) => file.includes('cpu') === (device === 'cpu'));
+  const contents = await Promise.all(wasm.map((file) => readFile(join(folder, file))));
+  for (const [device, name] of [['webgpu', 'wgvae_bg.wasm'], ['cpu', 'wgvae_cpu_bg.wasm']]) {
+    // Bundlers rename it.
+    const own = await readFile(join(PACKAGE, 'pkg', name));
+    const module = wasm[contents.findIndex((content) => content.equals(own))];
     assert.ok(module, `a module for ${device}: ${wasm}`);
     for (const worker of ['', '&worker']) {
       const fetched = () => session.server.seen(`/bundle/${module}`);

@@ -143,7 +143,7 @@ function withoutThreads(options, names) {
  */
 async function create(directions, all) {
   const { worker, ...options } = withoutThreads(all, ['gpu', 'fetch']);
-  if (typeof options.device === 'object') throw mismatch('input', 'device', 'its kind for a worker, which has its own', 'one of this thread');
+  if (options.device && typeof options.device === 'object') throw mismatch('input', 'device', 'its kind for a worker, which has its own', 'one of this thread');
   options.signal?.throwIfAborted();
   const { link, end } = reach(worker);
   // Its listeners also receive the progress of decodes: they are released with the model.
