@@ -13,7 +13,7 @@ import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -129,6 +129,13 @@ def test_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
     picture(99).save(folder / "new.png")
     with pytest.raises(wgvae.errors.InputError, match="source"):
         encode_dataset(folder, output, model=DEMO, shard_rows=20, resources=GPU)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+def test_actors_take_the_device(folder: Path, tmp_path: Path, device: Literal["gpu", "cpu"]) -> None:
+    report = encode_dataset(folder, tmp_path / "latents", model=DEMO, shard_rows=50, device=device, resources=GPU)
+    assert report.images == 50
+    assert [actor.adapter.startswith("CPU (1 thread,") for actor in report.actors] == [device == "cpu"]
 
 
 def test_bad_pictures_are_set_aside(folder: Path, tmp_path: Path) -> None:
