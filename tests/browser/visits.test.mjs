@@ -90,6 +90,16 @@ inBrowsers({ models: [MODEL] }, (session) => {
       // Plans need no GPU.
       await page.$eval('#explore', (section) => section.scrollIntoView());
       await page.waitForSelector('#explore-chart svg');
+      // Another precision opens the model on the CPU.
+      await page.$eval('#precision', (select) => {
+        /** @type {HTMLSelectElement} */ (select).value = 'auto';
+        select.dispatchEvent(new Event('change', { bubbles: true }));
+      });
+      await reach(page, 'ready');
+      await page.$eval('#decode', (button) => /** @type {HTMLButtonElement} */ (button).click());
+      await reach(page, 'done');
+      const now = await page.$$eval('#still-picture, #frame, #decode, #problem', (all) => all.filter((one) => one.checkVisibility()).map(({ id }) => id));
+      assert.deepEqual(now, ['frame', 'decode']);
     });
   }
 
