@@ -1,12 +1,14 @@
 // image_check: y[check + group] = 1 + the first pixel that is not finite among the group's pixels,
 // or 0 if all are finite.
 //
-// For pictures that stay on the device: `image_out` writes alpha 0 if a colour is not finite, and
-// the host reads only these words. One workgroup: one word. An invocation steps over the pixels by
-// the number of all invocations.
+// For pictures that stay on the device: `image_out` writes NOT_FINITE for such a pixel, and the host
+// reads only these words. One workgroup: one word. An invocation steps over the pixels by the number
+// of all invocations.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const GROUPS: u32 = 64u;     // workgroups
+
+const NOT_FINITE: u32 = 0x00fe01feu;  // as `image_out` has it
 
 struct Params {
     pixels: u32,  // h * w of this chunk, of all frames
@@ -28,7 +30,7 @@ fn main(
     var first = 0u;
     for (var pixel = workgroup_id.x * WORKGROUP + local_index; pixel < params.pixels; pixel += GROUPS * WORKGROUP) {
         let color = y[pixel / params.width * params.stride + pixel % params.width];
-        if (first == 0u && (color >> 24u) == 0u) {
+        if (first == 0u && color == NOT_FINITE) {
             first = pixel + 1u;
         }
     }

@@ -47,6 +47,7 @@ mod ordered;
 pub mod plan;
 mod printable;
 pub mod quality;
+mod rgba8;
 pub mod selftest;
 mod tensor;
 pub mod tiling;
@@ -119,6 +120,7 @@ pub mod internals {
     pub use crate::limits::PlannedUnits;
     pub use crate::model::config;
     pub use crate::printable::Printable;
+    pub use crate::rgba8::{NOT_FINITE, rgba8};
     pub use crate::tensor::MAX_PIXELS;
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
 }

@@ -69,10 +69,14 @@ params! {
 pub const IMAGE_OUT: Interface =
     kernel!("image_out", &[("x", Access::Read), ("y", Access::ReadWrite)], IMAGE_OUT_PARAMS);
 
-/// Launches `image_out`. If `bgra`, it writes BGRA8 instead.
-pub fn image_out(bgra: bool, params: ImageOutParams) -> Launch {
+/// Launches `image_out`. If `bgra`, it writes BGRA8 instead. If `alpha`, the fourth channel is the
+/// opacity.
+pub fn image_out(bgra: bool, alpha: bool, params: ImageOutParams) -> Launch {
     Launch {
-        variant: Variant { file: "image_out", values: vec![("BGRA", Value::Bool(bgra))] },
+        variant: Variant {
+            file: "image_out",
+            values: vec![("ALPHA", Value::Bool(alpha)), ("BGRA", Value::Bool(bgra))],
+        },
         workgroups: [groups(u64::from(params.pixels) * u64::from(params.frames)), 1, 1],
         params: bytemuck::bytes_of(&params).to_vec(),
         macs: 0,

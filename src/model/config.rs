@@ -31,9 +31,9 @@ pub struct AutoencoderConfig {
     /// The network.
     #[serde(flatten)]
     pub network: Network,
-    /// Number of channels of the images to encode, 3 for RGB.
+    /// Number of channels of the images to encode: 3 for RGB, 4 for RGB and straight opacity.
     pub in_channels: u32,
-    /// Number of channels of the decoded images, 3 for RGB.
+    /// Number of channels of the decoded images, as `in_channels`.
     pub out_channels: u32,
     /// Number of channels of the VAE's own latents.
     pub latent_channels: u32,
@@ -230,6 +230,8 @@ impl AutoencoderConfig {
         let same = [
             ("_class_name", mine.name() == theirs.name()),
             ("latent_channels", self.latent_channels == other.latent_channels),
+            ("in_channels", self.in_channels == other.in_channels || !halves.encoder),
+            ("out_channels", self.out_channels == other.out_channels || !halves.decoder),
         ];
         let common = same.into_iter().find(|(_, same)| !same).map(|(field, _)| field);
         common.or_else(|| mine.difference(&theirs))

@@ -105,9 +105,10 @@ pub fn tensors_of_encoder(config: &AutoencoderConfig, part: Part) -> BTreeMap<St
 }
 
 impl AutoencoderConfig {
-    /// True if the network is for video: frames depend on the frames before them.
+    /// True if the model is for video: frames depend on the frames before them. Models with opacity
+    /// are for images, whatever their network: each layer is an image by itself.
     pub fn has_time(&self) -> bool {
-        self.network.facts().time_changes.is_some()
+        self.network.facts().time_changes.is_some() && self.in_channels.max(self.out_channels) == 3
     }
 
     /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.

@@ -29,7 +29,7 @@ pub(super) struct Cosine {
 
 impl Cosine {
     pub(super) fn new(overlap: u32) -> Self {
-        let sum = Planes::zero(Size { width: 0, height: 0 });
+        let sum = Planes::zero(Size { width: 0, height: 0 }, 0);
         Self { ramp: ramp(overlap), sum, row_weights: Vec::new(), column_weights: Vec::new() }
     }
 
@@ -38,12 +38,12 @@ impl Cosine {
         let rows = weights(&self.ramp, &place.rows, whole.height);
         let columns = weights(&self.ramp, &place.columns, whole.width);
         if place.columns.start == 0 {
-            self.extend(place, whole);
+            self.extend(place, whole, tile.channels());
             self.row_weights.iter_mut().zip(&rows).for_each(|(sum, weight)| *sum += weight);
         }
         let (left, width) = (place.columns.start as usize, columns.len());
         self.column_weights[left..][..width].iter_mut().zip(&columns).for_each(|(sum, weight)| *sum += weight);
-        for channel in 0..3 {
+        for channel in 0..tile.channels() {
             for (y, row_weight) in rows.iter().enumerate() {
                 let target = &mut self.sum.row_mut(channel, y)[left..][..width];
                 let values = tile.row(channel, y).iter().zip(&columns);
@@ -60,7 +60,7 @@ impl Cosine {
         let waiting = self.sum.part((0, height), rest);
         let mut band = std::mem::replace(&mut self.sum, waiting).part((0, 0), Size { width, height });
         let row_weights: Vec<f32> = self.row_weights.drain(..height as usize).collect();
-        for channel in 0..3 {
+        for channel in 0..band.channels() {
             for (y, row_weight) in row_weights.iter().enumerate() {
                 let values = band.row_mut(channel, y).iter_mut().zip(&self.column_weights);
                 values.for_each(|(value, weight)| *value /= (row_weight * weight).max(LEAST_COUNT));
@@ -70,9 +70,9 @@ impl Cosine {
     }
 
     /// Begins a row of tiles: adds room for its rows of pixels below those that wait.
-    fn extend(&mut self, place: &Place, whole: Size) {
+    fn extend(&mut self, place: &Place, whole: Size, channels: usize) {
         let height = place.rows.end - place.rows.start;
-        let mut sum = Planes::zero(Size { width: whole.width, height });
+        let mut sum = Planes::zero(Size { width: whole.width, height }, channels);
         sum.put((0, 0), &self.sum);
         self.sum = sum;
         self.row_weights.resize(height as usize, 0.0);

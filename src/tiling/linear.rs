@@ -45,7 +45,8 @@ impl Linear {
         self.column += 1;
 
         let height = rows.end - rows.start;
-        let band = self.band.get_or_insert_with(|| Planes::zero(Size { width: whole.width, height }));
+        let size_of_band = Size { width: whole.width, height };
+        let band = self.band.get_or_insert_with(|| Planes::zero(size_of_band, tile.channels()));
         // The next tile starts where the kept part of this one ends, and overwrites all pixels from
         // there on.
         band.put((place.columns.start, 0), &tile.part((0, 0), Size { width: size.width, height }));
@@ -55,7 +56,7 @@ impl Linear {
     pub(super) fn finish(&mut self) -> Planes {
         self.column = 0;
         self.left = None;
-        self.band.take().unwrap_or_else(|| Planes::zero(Size { width: 0, height: 0 }))
+        self.band.take().unwrap_or_else(|| Planes::zero(Size { width: 0, height: 0 }, 0))
     }
 }
 
@@ -74,7 +75,7 @@ fn blend_down(above: &Planes, tile: &mut Planes) {
     let extent = above.size().height.min(tile.size().height) as usize;
     let first = above.size().height as usize - extent;
     for (y, (old, new)) in weights(extent).enumerate() {
-        for channel in 0..3 {
+        for channel in 0..tile.channels() {
             let row = tile.row_mut(channel, y).iter_mut().zip(above.row(channel, first + y));
             row.for_each(|(value, above)| *value = *above * old + *value * new);
         }
@@ -86,7 +87,7 @@ fn blend_right(left: &Planes, tile: &mut Planes) {
     let extent = left.size().width.min(tile.size().width) as usize;
     let first = left.size().width as usize - extent;
     let weights: Vec<(f32, f32)> = weights(extent).collect();
-    for channel in 0..3 {
+    for channel in 0..tile.channels() {
         for y in 0..tile.size().height as usize {
             let row = tile.row_mut(channel, y).iter_mut().zip(&left.row(channel, y)[first..]);
             row.zip(&weights).for_each(|((value, left), (old, new))| *value = *left * old + *value * new);

@@ -1,28 +1,36 @@
-//! Pixels of an image, or of a part of it: three planes of f32.
+//! Pixels of an image, or of a part of it: planes of f32.
 
+use crate::rgba8::rgba8;
 use crate::tensor::Size;
 
-/// Red, green and blue planes, `[3, h, w]`, about -1 to 1.
+/// Planes of red, green, blue and perhaps opacity, `[c, h, w]`, about -1 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planes {
     size: Size,
+    channels: usize,
     data: Vec<f32>,
 }
 
 impl Planes {
-    /// Takes `data` of shape `[3, h, w]`.
+    /// Takes `data` of shape `[c, h, w]`.
     ///
     /// # Panics
-    /// If `data` has another length.
+    /// If there are not 3 or 4 channels.
     pub fn new(size: Size, data: Vec<f32>) -> Self {
         let pixels = size.width as usize * size.height as usize;
-        assert_eq!(data.len(), 3 * pixels, "three planes of {size}");
-        Self { size, data }
+        let channels = data.len() / pixels;
+        assert!(data.len() == channels * pixels && [3, 4].contains(&channels), "3 or 4 planes of {size}");
+        Self { size, channels, data }
     }
 
-    /// Makes planes of zeros.
-    pub fn zero(size: Size) -> Self {
-        Self { size, data: vec![0.0; 3 * size.width as usize * size.height as usize] }
+    /// Makes `channels` planes of zeros.
+    pub fn zero(size: Size, channels: usize) -> Self {
+        Self { size, channels, data: vec![0.0; channels * size.width as usize * size.height as usize] }
+    }
+
+    /// Returns the number of planes.
+    pub fn channels(&self) -> usize {
+        self.channels
     }
 
     /// Returns the size in pixels.
@@ -30,7 +38,7 @@ impl Planes {
         self.size
     }
 
-    /// Returns the values, `[3, h, w]`.
+    /// Returns the values, `[c, h, w]`.
     pub fn data(&self) -> &[f32] {
         &self.data
     }
@@ -42,16 +50,11 @@ impl Planes {
         self
     }
 
-    /// Converts to RGBA8 `[h, w, 4]`: `round(clamp(x / 2 + 1/2) * 255)`, half to even, as the
-    /// kernel `image_out` does. Alpha is 255, or 0 if a colour is not finite.
+    /// Converts to RGBA8 `[h, w, 4]` as the kernel `image_out` does, see [`rgba8`].
     pub fn to_rgba8(&self) -> Vec<u8> {
-        let plane = self.data.len() / 3;
-        let pixel = |index: usize| {
-            let color = [0, 1, 2].map(|channel| self.data[channel * plane + index]);
-            let [red, green, blue] = color.map(level);
-            [red, green, blue, if color.iter().all(|value| value.is_finite()) { 255 } else { 0 }]
-        };
-        (0..plane).flat_map(pixel).collect()
+        let plane = self.size.width as usize * self.size.height as usize;
+        let value = |channel: usize, index: usize| self.data.get(channel * plane + index).copied().unwrap_or(1.0);
+        (0..plane).flat_map(|index| rgba8([0, 1, 2, 3].map(|channel| value(channel, index)))).collect()
     }
 
     /// Returns row `y` of plane `channel`.
@@ -67,18 +70,18 @@ impl Planes {
 
     /// Copies the part of `size` whose upper left corner is at `(x, y)`.
     pub(super) fn part(&self, (x, y): (u32, u32), size: Size) -> Self {
-        let mut part = Self { size, data: Vec::with_capacity(3 * size.width as usize * size.height as usize) };
-        for channel in 0..3 {
+        let mut data = Vec::with_capacity(self.channels * size.width as usize * size.height as usize);
+        for channel in 0..self.channels {
             for row in y..y + size.height {
-                part.data.extend_from_slice(&self.row(channel, row as usize)[x as usize..][..size.width as usize]);
+                data.extend_from_slice(&self.row(channel, row as usize)[x as usize..][..size.width as usize]);
             }
         }
-        part
+        Self { size, channels: self.channels, data }
     }
 
     /// Overwrites the area of `part`'s size whose upper left corner is at `(x, y)`.
     pub(super) fn put(&mut self, (x, y): (u32, u32), part: &Self) {
-        for channel in 0..3 {
+        for channel in 0..part.channels {
             for row in 0..part.size.height as usize {
                 let target = &mut self.row_mut(channel, y as usize + row)[x as usize..][..part.size.width as usize];
                 target.copy_from_slice(part.row(channel, row));
@@ -89,9 +92,4 @@ impl Planes {
     fn at(&self, channel: usize, y: usize) -> usize {
         (channel * self.size.height as usize + y) * self.size.width as usize
     }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-fn level(value: f32) -> u8 {
-    (value.mul_add(0.5, 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even() as u8
 }

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::gpu::Input;
 use crate::tensor::{HostTensor, Size};
 
-/// One or several images of one size, planar f32 `[n, c, h, w]`, -1 to 1.
+/// One or several images of one size, planar f32 `[n, c, h, w]`, -1 to 1: red, green, blue, and
+/// perhaps straight opacity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Images {
     count: u32,
@@ -70,23 +71,26 @@ impl Images {
 
     /// Returns all images, `[n, c, h, w]`, after a check that they have `channels` channels.
     pub(super) fn all(&self, channels: u32) -> Result<&[f32]> {
-        if self.channels != channels {
-            return Err(Error::input(
-                "image",
-                format!("{channels} channels, as the model has"),
-                format!("{} channels", self.channels),
-            ));
-        }
-        Ok(&self.data)
+        if self.channels == channels { Ok(&self.data) } else { Err(self.unfit(channels)) }
+    }
+
+    fn unfit(&self, channels: u32) -> Error {
+        let expected = format!("{channels} channels, as the model has");
+        Error::input("image", expected, format!("{} channels", self.channels))
     }
 }
 
 impl<'a> At<'a, Images> {
-    /// Returns the data that a plan for images of `channels` channels reads.
+    /// Returns the data that a plan for images of `channels` channels reads. An image without
+    /// opacity is opaque to a model that has it.
     pub(super) fn input(self, channels: u32) -> Result<Input<'a>> {
-        let all = self.batch.all(channels)?;
-        let index = self.index("images", self.batch.count)? as usize;
-        let length = all.len() / self.batch.count as usize;
-        Ok(Input::Host(vec![Cow::Borrowed(&all[index * length..][..length])]))
+        let index = self.index("images", self.batch.count)?;
+        let image = self.batch.image(index).unwrap_or_default();
+        let data = match (self.batch.channels, channels) {
+            (3, 4) => Cow::Owned([image, &vec![1.0; image.len() / 3]].concat()),
+            (found, wanted) if found == wanted => Cow::Borrowed(image),
+            _ => return Err(self.batch.unfit(channels)),
+        };
+        Ok(Input::Host(vec![data]))
     }
 }

@@ -20,6 +20,8 @@ pub struct Latents {
     size: Size,
     content: Content,
     space: LatentSpace,
+    /// True if an image is one layer, or one frame, of a tensor `[n, c, layers, h, w]`.
+    layered: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -34,24 +36,37 @@ struct Axes {
     count: u32,
     channels: u32,
     size: Size,
+    /// Number of layers of each of the images; `None` without such an axis.
+    layers: Option<u32>,
 }
 
 impl Axes {
-    /// Reads a shape `[n, c, h, w]` or `[c, h, w]`.
+    /// Reads a shape `[n, c, h, w]`, `[c, h, w]` or `[n, c, layers, h, w]`.
     fn new(shape: &[usize]) -> Result<Self> {
         let axes: Vec<u32> = shape.iter().map(|&extent| u32::try_from(extent).unwrap_or(u32::MAX)).collect();
-        let (count, channels, height, width) = match *axes.as_slice() {
-            [n, c, h, w] => (n, c, h, w),
-            [c, h, w] => (1, c, h, w),
-            _ => return Err(wrong("a shape [n, c, h, w] or [c, h, w]", shape)),
+        let (count, channels, layers, height, width) = match *axes.as_slice() {
+            [n, c, layers, h, w] => (n.saturating_mul(layers), c, Some(layers), h, w),
+            [n, c, h, w] => (n, c, None, h, w),
+            [c, h, w] => (1, c, None, h, w),
+            _ => return Err(wrong("a shape [n, c, h, w], [c, h, w] or [n, c, layers, h, w]", shape)),
         };
         if axes.contains(&0) {
             return Err(wrong("no axis of extent 0", shape));
         }
         let size = Size { width, height };
         check_size("latents", size)?;
-        Ok(Self { count, channels, size })
+        Ok(Self { count, channels, size, layers })
     }
+}
+
+/// Reorders `[n, c, layers, h, w]` to `[n, layers, c, h, w]`.
+fn layers_first(data: &[f32], channels: u32, layers: u32, size: Size) -> Vec<f32> {
+    let plane = size.width as usize * size.height as usize;
+    let image = |image: &[f32]| -> Vec<f32> {
+        let of_layer = |layer: usize| image.chunks_exact(plane).skip(layer).step_by(layers as usize).flatten().copied();
+        (0..layers as usize).flat_map(of_layer).collect()
+    };
+    data.chunks_exact(plane * (channels * layers) as usize).flat_map(image).collect()
 }
 
 fn wrong(expected: &str, shape: &[usize]) -> Error {
@@ -59,13 +74,15 @@ fn wrong(expected: &str, shape: &[usize]) -> Error {
 }
 
 impl Latents {
-    /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`, in the diffusion model's scale.
+    /// Takes a tensor `[n, c, h, w]` or `[c, h, w]`, in the diffusion model's scale. Each layer of
+    /// `[n, c, layers, h, w]` becomes an image: the layers of Qwen-Image-Layered, or frames of a
+    /// model without time.
     ///
     /// # Errors
     /// [`Error::Input`] for another rank, an axis that is empty or too long, or a value that is not
     /// finite, with its index.
     pub fn new(tensor: HostTensor) -> Result<Self> {
-        let Axes { count, channels, size } = Axes::new(&tensor.shape)?;
+        let Axes { count, channels, size, layers } = Axes::new(&tensor.shape)?;
         let elements = tensor.shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
         if elements != Some(tensor.data.len()) {
             return Err(wrong(&format!("a shape of {} elements", tensor.data.len()), &tensor.shape));
@@ -73,7 +90,12 @@ impl Latents {
         if let Some(index) = tensor.data.iter().position(|value| !value.is_finite()) {
             return Err(Error::input("latents", "finite values", format!("{} at element {index}", tensor.data[index])));
         }
-        Ok(Self { count, channels, size, content: Content::Host(tensor.data), space: LatentSpace::Model })
+        let data = match layers {
+            None | Some(1) => tensor.data,
+            Some(layers) => layers_first(&tensor.data, channels, layers, size),
+        };
+        let (content, layered) = (Content::Host(data), layers.is_some());
+        Ok(Self { count, channels, size, content, space: LatentSpace::Model, layered })
     }
 
     /// Takes latents that were read from a file.
@@ -110,21 +132,29 @@ impl Latents {
     /// too short or cannot be copied from.
     #[cfg(target_arch = "wasm32")]
     pub fn foreign(buffer: wasm_bindgen::JsValue, offset: u64, shape: &[usize]) -> Result<Self> {
-        let Axes { count, channels, size } = Axes::new(shape)?;
+        let Axes { count, channels, size, layers } = Axes::new(shape)?;
+        if layers.is_some() {
+            return Err(wrong("a shape [n, c, h, w] or [c, h, w]", shape));
+        }
         let elements = [channels, size.height, size.width]
             .iter()
             .map(|axis| u64::from(*axis))
             .fold(count.into(), u64::saturating_mul);
         let buffer = ForeignBuffer::new(buffer, offset, elements.saturating_mul(4))?;
-        Ok(Self { count, channels, size, content: Content::Foreign(buffer), space: LatentSpace::Model })
+        let (content, space) = (Content::Foreign(buffer), LatentSpace::Model);
+        Ok(Self { count, channels, size, content, space, layered: false })
     }
 
     /// Checks that the number of channels fits a model of this `config`, in the latents' space.
     ///
     /// # Errors
     /// [`Error::Input`] for another number of channels. Its message lists the families that have
-    /// that number.
+    /// that number. Also for several frames of a model for video, which depend on each other.
     pub fn check_channels(&self, config: &AutoencoderConfig) -> Result<()> {
+        if self.layered && self.count > 1 && config.has_time() {
+            let found = format!("a shape [n, c, frames, h, w] with {} frames", self.count);
+            return Err(Error::input("latents", "images, [n, c, h, w] or [c, h, w]; decode a clip as a clip", found));
+        }
         let channels = config.channels(self.space);
         if self.channels == channels {
             return Ok(());

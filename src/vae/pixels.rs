@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::plan::Output;
+use crate::rgba8::NOT_FINITE;
 use crate::tensor::Size;
 
 /// The kind of a result's pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PixelFormat {
-    /// RGBA bytes, clamped; alpha is 255.
+    /// RGBA bytes, clamped. Alpha is straight, and 255 for a model without transparency.
     #[default]
     Rgba8,
     /// Planes of floats as the network gives them, about -1 to 1: some networks clamp them, most do
@@ -30,7 +31,7 @@ impl From<PixelFormat> for Output {
 /// A decoded frame of a clip.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pixels {
-    /// RGBA bytes `[h, w, 4]`, clamped; alpha is 255.
+    /// RGBA bytes `[h, w, 4]`, see [`PixelFormat::Rgba8`].
     Rgba8(Vec<u8>),
     /// Floats `[c, h, w]`, see [`PixelFormat::Raw`].
     Raw(Vec<f32>),
@@ -93,9 +94,9 @@ pub struct Rows<'a> {
 /// The content of some rows of an image.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowPixels<'a> {
-    /// RGBA bytes `[rows, w, 4]`, clamped; alpha is 255.
+    /// RGBA bytes `[rows, w, 4]`, see [`PixelFormat::Rgba8`].
     Rgba8(&'a [u8]),
-    /// Floats `[c, rows, w]`, see [`PixelFormat::Raw`]. An image has 3 channels.
+    /// Floats `[c, rows, w]`, see [`PixelFormat::Raw`]. An image has 3 channels, or 4 with opacity.
     Raw(Cow<'a, [f32]>),
 }
 
@@ -137,14 +138,14 @@ impl<'a> Rows<'a> {
 /// Returns an error for a value that is not finite in `data`, rows of an image of `size`: an
 /// overflow must not pass as a black picture.
 ///
-/// `image_out` writes alpha 0 if a colour is not finite. For a picture that stays on the device,
-/// the data are the words of `image_check`, one for each of its workgroups: 1 + the index of the
+/// `image_out` writes [`NOT_FINITE`] for such a value. For a picture that stays on the device, the
+/// data are the words of `image_check`, one for each of its workgroups: 1 + the index of the
 /// first pixel that is not finite, or 0.
 pub(super) fn check_finite(size: Size, output: Output, (start, end): (u32, u32), data: &[u8]) -> Result<()> {
     let width = size.width as usize;
     let words = data.as_chunks::<4>().0;
     let first = match output {
-        Output::Rgba8 => words.iter().position(|pixel| pixel[3] == 0),
+        Output::Rgba8 => words.iter().position(|pixel| *pixel == NOT_FINITE),
         Output::Raw | Output::Tile => {
             let area = (end - start) as usize * width;
             words.iter().position(|value| !f32::from_ne_bytes(*value).is_finite()).map(|index| index % area)

@@ -54,7 +54,7 @@ impl Mosaic {
         Blending { whole: self, blender: Blender::new(&self.grid, self.factor), pixels: F::default() }
     }
 
-    /// Adds the floats `[3, h, w]` of `tile` to `blender`. If that finishes rows, hands them to
+    /// Adds the floats `[c, h, w]` of `tile` to `blender`. If that finishes rows, hands them to
     /// `deliver`. Clamps floats if the network does.
     fn blend(&self, blender: &mut Blender, tile: &Tile, floats: Vec<f32>, deliver: &mut DeliverRows<'_>) -> Result<()> {
         let Size { width, height } = tile.size();
@@ -81,7 +81,7 @@ pub(super) struct Blending<'a, F> {
 }
 
 impl<F: Frame> Blending<'_, F> {
-    /// Adds the floats `[3, h, w]` of the next tile.
+    /// Adds the floats `[c, h, w]` of the next tile.
     pub(super) fn add(&mut self, tile: &Tile, floats: Vec<f32>) -> Result<()> {
         let Self { whole, blender, pixels } = self;
         whole.blend(blender, tile, floats, &mut |size, rows, data| {

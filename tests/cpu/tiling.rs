@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::internals::NOT_FINITE;
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::tiling::{Blender, Grid, Planes};
 use wgvae::{Error, Size, Tiling};
@@ -168,7 +169,9 @@ fn pictures_round_half_to_even_and_mark_what_is_not_finite() {
     let size = Size { width: 2, height: 1 };
     let planes = Planes::new(size, vec![-3.0, level(7.0), 0.0, f32::NAN, 5.0, level(9.4)]);
     assert_eq!(planes.to_rgba8()[..4], [0, 128, 255, 255]);
-    assert_eq!(planes.to_rgba8()[4..], [7, 0, 9, 0]);
+    assert_eq!(planes.to_rgba8()[4..], NOT_FINITE);
+    let see_through = Planes::new(size, vec![0.0, 1.0, 0.0, 1.0, 0.0, 1.0, level(7.0), -1.0]);
+    assert_eq!(see_through.to_rgba8(), [128, 128, 128, 7, 255, 255, 255, 0]);
 }
 
 /// Generates a rule, a tile and its overlap, an image larger than a tile, and the pixels of a

@@ -2,12 +2,13 @@
 
 use wgvae::Storage;
 use wgvae::config::Packing;
+use wgvae::internals::NOT_FINITE;
 use wgvae::kernels::edges::{
     CHECK_WORDS, ImageCheckParams, ImageOutParams, PlanesInParams, PlanesOutParams, image_check, image_out, planes_in,
     planes_out,
 };
 
-use super::{Data, Elements, Problem, STORAGES, noise, numbers, random, room, tolerance};
+use super::{Data, Elements, Problem, STORAGES, noise, numbers, room, tolerance};
 
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -31,7 +32,9 @@ pub(super) fn problems() -> Vec<Problem> {
     problems.extend(STORAGES.map(limits_problem));
     for (width, height, frames, stride) in [(1, 1, 1, 1), (11, 7, 1, 16), (64, 8, 1, 64), (11, 7, 3, 16), (5, 1, 4, 5)]
     {
-        problems.extend([false, true].map(|bgra| image_problem(bgra, (width, height, frames), stride)));
+        for (bgra, alpha) in [(false, false), (true, false), (false, true), (true, true)] {
+            problems.push(image_problem((bgra, alpha), (width, height, frames), stride));
+        }
     }
     for (pixels, frames, channels) in [(1, 1, 1), (100, 1, 3), (37, 1, 32), (100, 4, 3), (37, 3, 32)] {
         problems.extend([false, true].map(|clamp| planes_out_problem(pixels, frames, channels, clamp)));
@@ -127,27 +130,37 @@ fn limits_problem(storage: Storage) -> Problem {
     }
 }
 
-fn image_problem(bgra: bool, (width, height, frames): (u32, u32, u32), stride: u32) -> Problem {
+/// Makes a problem with values beyond -1..1, and if there is room with one that is not finite and
+/// one whose levels are those of [`NOT_FINITE`].
+fn image_problem((bgra, alpha): (bool, bool), (width, height, frames): (u32, u32, u32), stride: u32) -> Problem {
     let pixels = width * height;
-    let params = ImageOutParams { pixels, width, stride, frames, factor: 1.5, offset: 0.125 };
+    let (factor, offset) = (1.5, 0.125);
+    let params = ImageOutParams { pixels, width, stride, frames, factor, offset };
+    let mut x = noise(1, pixels * frames * 4, 1.5);
+    if let [_, _, _, _, second @ .., _, _, infinite, _] = x.as_mut_slice() {
+        *infinite = f32::NEG_INFINITY;
+        let level = |level: u8| (f32::from(level) / 127.5 - 1.0 - offset) / factor;
+        second[..4].copy_from_slice(&NOT_FINITE.map(level));
+    }
     let bytes = vec![0xff; (stride * frames * height * 4) as usize];
     Problem {
-        name: format!("image_out {width}x{height} frames {frames} stride {stride} bgra {bgra}"),
-        launch: image_out(bgra, params),
-        bindings: vec![random(1, Storage::F32, pixels * frames, 1.5), Some(Data { elements: Elements::Levels, bytes })],
+        name: format!("image_out {width}x{height} frames {frames} stride {stride} bgra {bgra} alpha {alpha}"),
+        launch: image_out(bgra, alpha, params),
+        bindings: vec![numbers(Storage::F32, &x), Some(Data { elements: Elements::Levels, bytes })],
         tolerance: tolerance(Storage::F32),
     }
 }
 
 /// Makes a problem with a grey picture, except for the pixel `bad` (column and row) and one below
-/// it.
+/// it, and a pixel without opacity.
 fn check_problem(width: u32, height: u32, bad: Option<(u32, u32)>) -> Problem {
     let stride = width.next_multiple_of(64);
     let mut bytes = vec![0x80; (stride * height + CHECK_WORDS) as usize * 4];
     for (column, row) in bad.into_iter().flat_map(|(column, row)| [(column, row), (column, (row + 1).min(height - 1))])
     {
-        bytes[(row * stride + column) as usize * 4 + 3] = 0;
+        bytes[(row * stride + column) as usize * 4..][..4].copy_from_slice(&NOT_FINITE);
     }
+    bytes[7] = 0;
     let params = ImageCheckParams { pixels: width * height, width, stride, check: stride * height };
     Problem {
         name: format!("image_check {width}x{height} bad {bad:?}"),

@@ -1,6 +1,7 @@
-//! Twin: for each workgroup of the launch, writes 1 + the first pixel of its share with an alpha of
-//! 0, or 0 if there is none.
+//! Twin: for each workgroup of the launch, writes 1 + the first pixel of its share that marks a value
+//! that is not finite, or 0 if there is none.
 
+use wgvae::internals::NOT_FINITE;
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::edges::ImageCheckParams;
 
@@ -12,7 +13,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let mut found = vec![0_u32; at(groups)];
     for pixel in (0..p.pixels).rev() {
         let place = at(pixel / p.width * p.stride + pixel % p.width);
-        if call.bindings[0][place * 4 + 3] == 0 {
+        if call.bindings[0][place * 4..][..4] == NOT_FINITE {
             found[at(pixel / WORKGROUP % groups)] = pixel + 1;
         }
     }

@@ -2,6 +2,7 @@
 //! are `stride` apart, and frames lie one below the other.
 
 use wgvae::Storage;
+use wgvae::internals::NOT_FINITE;
 use wgvae::kernels::edges::ImageOutParams;
 
 use super::{Call, at};
@@ -13,12 +14,21 @@ pub(super) fn run(call: &mut Call<'_>) {
     let (rows, frames) = (at(p.pixels / p.width), at(p.frames));
     for (index, color) in x[..at(p.pixels) * frames].iter().enumerate() {
         let (pixel, frame) = (index / frames, index % frames);
-        let color = color.map(|value| value.mul_add(p.factor, p.offset));
+        let mut color = color.map(|value| value.mul_add(p.factor, p.offset));
+        if !call.variant.flag("ALPHA") {
+            color[3] = 1.0;
+        }
         let level = color.map(level);
         let red = if call.variant.flag("BGRA") { 2 } else { 0 };
-        let alpha = if color[..3].iter().all(|value| value.is_finite()) { 255 } else { 0 };
+        let mut levels = [level[red], level[1], level[2 - red], level[3]];
+        if levels == NOT_FINITE {
+            levels[1] += 1;
+        }
+        if !color.iter().all(|value| value.is_finite()) {
+            levels = NOT_FINITE;
+        }
         let target = (frame * rows + pixel / at(p.width)) * at(p.stride) + pixel % at(p.width);
-        call.bindings[1][target * 4..][..4].copy_from_slice(&[level[red], level[1], level[2 - red], alpha]);
+        call.bindings[1][target * 4..][..4].copy_from_slice(&levels);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::cpu::call::{Call, at};
 use crate::kernels::WORKGROUP;
 use crate::kernels::edges::{CHECK_WORDS, ImageCheckParams};
+use crate::rgba8::NOT_FINITE;
 
 pub(super) fn run(mut call: Call<'_>) {
     let p: ImageCheckParams = call.params();
@@ -14,7 +15,7 @@ pub(super) fn run(mut call: Call<'_>) {
     for pixel in 0..p.pixels {
         let color = pixels[at(pixel / p.width * p.stride + pixel % p.width)];
         let word = &mut words[at(pixel / WORKGROUP % CHECK_WORDS)];
-        if color >> 24 == 0 && *word == 0 {
+        if color == u32::from_le_bytes(NOT_FINITE) && *word == 0 {
             *word = pixel + 1;
         }
     }

@@ -12,8 +12,8 @@ const CHANNELS: RangeInclusive<u32> = 1..=16_384;
 const LAYERS: RangeInclusive<u32> = 1..=16;
 const LATENT_CHANNELS: RangeInclusive<u32> = 1..=1024;
 const PATCH: RangeInclusive<u32> = 1..=2;
-// Red, green and blue.
-const IMAGE_CHANNELS: RangeInclusive<u32> = 3..=3;
+// Red, green, blue, and perhaps opacity.
+const IMAGE_CHANNELS: RangeInclusive<u32> = 3..=4;
 
 /// Checks all fields of `config`.
 pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {

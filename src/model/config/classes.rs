@@ -75,9 +75,9 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 }
 
 fn autoencoder_kl_qwen_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    // Qwen-Image-Layered has this field in place of `in_channels`: red, green, blue and opacity.
-    fields.only("input_channels", &json!(3))?;
-    wan(fields)
+    // Of images and of decoded images. 4 for Qwen-Image-Layered: red, green, blue and opacity.
+    let channels = fields.whole("input_channels")?.unwrap_or(3);
+    Ok(AutoencoderConfig { in_channels: channels, out_channels: channels, ..wan(fields)? })
 }
 
 fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {

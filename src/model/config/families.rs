@@ -37,6 +37,9 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "taef2", config: taef2 },
     Family { name: "qwen_image", config: wan21 },
     Family { name: "wan21", config: wan21 },
+    Family { name: "qwen_image_layered", config: || rgba(wan21()) },
+    // It has Qwen-Image-Layered's network, and one factor in place of statistics.
+    Family { name: "ming_image", config: ming_image },
     Family { name: "seedvr2", config: seedvr2 },
 ];
 
@@ -198,6 +201,15 @@ fn wan21() -> AutoencoderConfig {
         sample_size: Some(WAN_TILE),
         ..AutoencoderConfig::new(Network::Wan(network), 16)
     }
+}
+
+/// Returns `config` for images with opacity.
+fn rgba(config: AutoencoderConfig) -> AutoencoderConfig {
+    AutoencoderConfig { in_channels: 4, out_channels: 4, ..config }
+}
+
+fn ming_image() -> AutoencoderConfig {
+    AutoencoderConfig { scaling_factor: 8.0064, latents_mean: None, latents_std: None, ..rgba(wan21()) }
 }
 
 /// Mean of each latent channel of Wan 2.1, which is the default of its class.

@@ -42,6 +42,8 @@ impl Derived {
         };
         let unscaled = unscaled
             .map_err(|name| Error::MissingTensors { file: source.to_owned(), tensors: vec![name.to_owned()] })?;
+        let (in_channels, out_channels) = shapes.image_channels();
+        let unscaled = AutoencoderConfig { in_channels, out_channels, ..unscaled };
         let fits = |family: &&Family| {
             let config = family.config();
             // Relatives of FLUX.2 have its weights but other latents, and files never show those.

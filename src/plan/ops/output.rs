@@ -56,7 +56,7 @@ impl Lowering<'_> {
             // A picture is cut off at -1 and 1 in any case.
             Output::Rgba8 | Output::Picture(_) => {
                 let bgra = output == Output::Picture(ChannelOrder::Bgra);
-                image_out(bgra, ImageOutParams { pixels, width, stride, frames, factor, offset })
+                image_out(bgra, shape.channels == 4, ImageOutParams { pixels, width, stride, frames, factor, offset })
             }
         };
         self.launch(launch, &[Resource::Buffer(source), Resource::Buffer(result)]);

@@ -52,6 +52,21 @@ impl<'a> Shapes<'a> {
         most_common(shapes.map(|(_, shape)| u32::try_from(shape.len()).unwrap_or(u32::MAX)))
     }
 
+    /// Derives the channels of the images to encode, and of decoded ones. If one half is missing,
+    /// the other half's.
+    pub(super) fn image_channels(&self) -> (u32, u32) {
+        let last = self.numbers("decoder.layers", |_| true).last().copied().unwrap_or_default();
+        let [weight, bias] = ["weight", "bias"].map(|part| format!("decoder.layers.{last}.{part}"));
+        let taken = [("encoder.conv_in.weight", 1), ("encoder.layers.0.weight", 1)];
+        let made = [("decoder.conv_out.weight", 0), ("decoder.conv_out.bias", 0), (&*weight, 0), (&*bias, 0)];
+        let seen = |witnesses: &[(&str, usize)]| {
+            let extents = witnesses.iter().filter_map(|&(name, axis)| self.extent(name, axis));
+            most_common(extents.filter(|extent| [3, 4].contains(extent)))
+        };
+        let (taken, made) = (seen(&taken), seen(&made));
+        (taken.or(made).unwrap_or(3), made.or(taken).unwrap_or(3))
+    }
+
     /// Derives the number of latent channels from the tensors next to the latents. Each row has a
     /// name, an axis, and the factor between its extent and the channels.
     pub(super) fn latent_channels(&self) -> Result<u32, Needed> {
