@@ -14,6 +14,7 @@ pub mod frames;
 pub mod group_norm;
 pub mod matmul;
 pub mod pixel_norm;
+pub mod regroup;
 pub(crate) mod shipped;
 pub mod source;
 pub mod unfold;
@@ -81,6 +82,7 @@ pub const INTERFACES: &[Interface] = &[
     #[cfg(not(target_arch = "wasm32"))]
     matmul::MATRIX,
     pixel_norm::INTERFACE,
+    regroup::INTERFACE,
     unfold::INTERFACE,
     winograd::WEIGHTS,
     winograd::IN,

@@ -83,15 +83,27 @@ impl Blocks {
     /// Adds a `ResnetBlock2D`: `x + conv2(silu(norm2(conv1(silu(norm1(x))))))`. If the number of
     /// channels changes, `x` goes through `conv_shortcut`.
     pub(super) fn resnet(&mut self, name: &str, x: TensorId, channels: u32) -> TensorId {
+        self.resnet_with(name, x, channels, |_, residual| residual)
+    }
+
+    /// Adds a resnet, with `residual` of its residual in place of that.
+    pub(super) fn resnet_with(
+        &mut self,
+        name: &str,
+        x: TensorId,
+        channels: u32,
+        residual: impl FnOnce(&mut Graph, TensorId) -> TensorId,
+    ) -> TensorId {
         let mut hidden = self.norm_silu(&format!("{name}.norm1"), x);
         hidden = self.conv3(&format!("{name}.conv1"), hidden, channels);
         hidden = self.norm_silu(&format!("{name}.norm2"), hidden);
         hidden = self.conv3(&format!("{name}.conv2"), hidden, channels);
-        let residual = if self.graph.shape(x).channels == channels {
+        let own = if self.graph.shape(x).channels == channels {
             x
         } else {
             self.graph.conv2d(&format!("{name}.conv_shortcut"), x, channels, 1)
         };
+        let residual = residual(&mut self.graph, own);
         self.graph.add(residual, hidden)
     }
 

@@ -1,7 +1,7 @@
 //! A graph of operations on NHWC tensors with batch 1, in execution order. Each new node infers the
 //! shape of its output.
 //!
-//! Builders (`model/{kl,tiny,wan,seedvr}.rs`) write the graph of a network, and `plan` runs it.
+//! Builders (`model/{kl,tiny,wan,qwen_image21,seedvr}.rs`) write the graph of a network, and `plan` runs it.
 //! Nothing else knows a family.
 
 use super::config::Packing;
@@ -309,6 +309,55 @@ pub enum Doubling {
     Shuffle,
 }
 
+/// Change of height and width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resize {
+    /// Halves them. An odd last row or column is dropped.
+    Halve,
+    /// Keeps them.
+    Keep,
+    /// Doubles them.
+    Double,
+}
+
+/// A shortcut without weights that takes a tensor to another size and another number of channels,
+/// in one frame: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`.
+///
+/// Each channel of the larger tensor consists of places, in order of time, row and column: a frame
+/// of `frames`, and one of `side * side` pixels. The frame of an image is the last; the others are
+/// zero. A tensor that shrinks takes means over successive places of the larger one. A tensor that
+/// grows copies its channels to successive places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Regroup {
+    /// Change of the size.
+    pub resize: Resize,
+    /// Frames of a clip that correspond to one frame of the smaller tensor.
+    pub frames: u32,
+}
+
+impl Regroup {
+    /// Copies a tensor.
+    pub const COPY: Self = Self { resize: Resize::Keep, frames: 1 };
+
+    /// Returns the side of the square of pixels that correspond to one pixel of the smaller tensor.
+    pub fn side(self) -> u32 {
+        if self.resize == Resize::Keep { 1 } else { 2 }
+    }
+
+    /// Returns the number of places of a channel of the larger tensor.
+    pub fn places(self) -> u32 {
+        self.frames * self.side() * self.side()
+    }
+
+    /// Returns the number of places of one mean, or of one channel's copies, between tensors of
+    /// `from` and `to` channels; 0 if the channels do not fit.
+    pub fn count(self, from: u32, to: u32) -> u32 {
+        let (larger, smaller) = if self.resize == Resize::Double { (to, from) } else { (from, to) };
+        let places = larger.saturating_mul(self.places());
+        if smaller > 0 && places.is_multiple_of(smaller) { places / smaller } else { 0 }
+    }
+}
+
 /// The operation of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
@@ -340,6 +389,8 @@ pub enum Op {
     Double(Doubling),
     /// The sum of the two inputs: residual, branch.
     Add,
+    /// A shortcut without weights. A second input is added to the result.
+    Regroup(Regroup),
     /// Attention with one head: `softmax(q k^T / sqrt(c)) v` over all pixels of a frame. Inputs:
     /// query, key, value.
     Attention,
@@ -460,6 +511,30 @@ impl Graph {
     pub fn add(&mut self, residual: TensorId, branch: TensorId) -> TensorId {
         assert_eq!(self.shape(residual), self.shape(branch), "a sum of two shapes");
         self.push("add".to_owned(), Op::Add, &[residual, branch], self.shape(residual))
+    }
+
+    /// Adds a shortcut without weights to `channels` channels, and `sum` to its result.
+    ///
+    /// # Panics
+    /// If the channels do not fit (see [`Regroup::count`]), or there are several frames.
+    pub fn regroup(
+        &mut self,
+        name: &str,
+        input: TensorId,
+        regroup: Regroup,
+        channels: u32,
+        sum: Option<TensorId>,
+    ) -> TensorId {
+        let Shape { frames, height, width, channels: from } = self.shape(input);
+        assert!(frames == 1 && regroup.count(from, channels) > 0, "{regroup:?} of {from} to {channels} channels");
+        let [height, width] = [height, width].map(|extent| match regroup.resize {
+            Resize::Halve => extent / 2,
+            Resize::Keep => extent,
+            Resize::Double => extent * 2,
+        });
+        let inputs: Vec<TensorId> = std::iter::once(input).chain(sum).collect();
+        let shape = Shape { frames, height, width, channels };
+        self.push(name.to_owned(), Op::Regroup(regroup), &inputs, shape)
     }
 
     /// Adds single-head attention over all pixels of each frame.

@@ -8,6 +8,7 @@ pub mod tensors;
 
 pub mod blocks;
 mod kl;
+mod qwen_image21;
 mod seedvr;
 mod tiny;
 mod wan;

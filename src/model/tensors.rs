@@ -19,6 +19,7 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
             | Op::Keep { .. }
             | Op::Double(_)
             | Op::Add
+            | Op::Regroup(_)
             | Op::Attention
             | Op::Output(_) => {}
         }

@@ -100,7 +100,7 @@ fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> Ten
 
 /// Adds a `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of
 /// `to_qkv(norm(x))`.
-fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
+pub(super) fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let normed = blocks.norm(&format!("{name}.norm"), x);
     let [query, key, value] = [0, 1, 2].map(|third| {

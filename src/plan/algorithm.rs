@@ -38,7 +38,7 @@ fn check(algorithm: ConvAlgorithm, conv: &Conv) -> Result<(), &'static str> {
             (prologue.doubling == Some(Doubling::Shuffle) || conv.residual.is_some(), "shuffle and no sum"),
         ],
         ConvAlgorithm::Unfold => {
-            [(bent || normalised || doubled, "prologue"), (conv.residual.is_some() || conv.relu, "sum and no ReLU")]
+            [(bent || normalised || doubled, "prologue"), (shortcut || conv.relu, "shortcut and no ReLU")]
         }
         ConvAlgorithm::Product => [
             (bent || doubled, "activation without a norm, and no doubling"),

@@ -4,8 +4,8 @@
 //! The result is a [`Fused`] graph. `stream_scale` chooses the factor at which half precision
 //! stores each tensor.
 
-use crate::model::graph::{Activation, Conv2d, Graph, GraphNode, Op, PastFrames, Shape, TensorId, Window};
-use crate::plan::fused::{Conv, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Stage};
+use crate::model::graph::{Activation, Conv2d, Graph, GraphNode, Op, PastFrames, Regroup, Shape, TensorId, Window};
+use crate::plan::fused::{Conv, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage};
 use crate::plan::readers::readers;
 use crate::plan::stream_scale;
 
@@ -89,6 +89,18 @@ impl Fusing<'_> {
                 self.views[output.0] = View { prologue, ..view };
             }
             Op::Add => self.add(index),
+            Op::Regroup(regroup) => {
+                let input = self.stored(node.inputs[0], name);
+                let sum = node.inputs.get(1).map(|sum| self.summand(index, *sum, self.fused.stages.len()));
+                self.fused.stages.push(Stage::Shortcut(Shortcut {
+                    name: name.clone(),
+                    regroup: *regroup,
+                    input,
+                    sum,
+                    output,
+                    scale: 1.0,
+                }));
+            }
             Op::Attention => {
                 let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
                 assert_eq!(self.fused.shape(output).frames, 1, "expected attention over one frame at {name}");
@@ -168,7 +180,7 @@ impl Fusing<'_> {
         let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();
         if activation == Activation::Relu
             && alone
-            && let Some(conv) = self.producer(view.stored)
+            && let Some(conv) = self.convolution(view.stored)
         {
             (conv.relu, conv.output) = (true, output);
             return;
@@ -184,6 +196,8 @@ impl Fusing<'_> {
     fn add(&mut self, index: usize) {
         let node = &self.graph.nodes[index];
         let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
+        let output = node.output;
+        let conv = self.producer(branch).unwrap_or_else(|| panic!("no convolution produces the branch of {output:?}"));
         let is_shortcut = self.readers[node.inputs[0].0] == [index];
         let shortcut = self.fused.stages.iter().position(|stage| {
             matches!(stage, Stage::Conv(conv) if is_shortcut && conv.output == residual && is_plain_product(conv))
@@ -193,15 +207,9 @@ impl Fusing<'_> {
                 let Conv { weight, bias, input, .. } = *conv;
                 Residual::Shortcut { weight, bias, input, scale: 1.0 }
             }
-            _ => {
-                let last = self.readers[node.inputs[0].0].iter().max();
-                assert_eq!(last, Some(&index), "expected no reader of a residual after its sum {:?}", node.output);
-                Residual::InPlace(residual)
-            }
+            _ => Residual::InPlace(self.summand(index, node.inputs[0], conv)),
         };
-        let output = node.output;
-        let conv = self.producer(branch);
-        let conv = conv.unwrap_or_else(|| panic!("no convolution produces the branch of sum {output:?}"));
+        let conv = self.convolution(branch).unwrap_or_else(|| unreachable!("a convolution produces the branch"));
         assert!(
             conv.residual.is_none() && !conv.relu,
             "expected a branch without a sum or a ReLU of its own at sum {output:?}"
@@ -209,12 +217,29 @@ impl Fusing<'_> {
         (conv.residual, conv.output) = (Some(residual), output);
     }
 
+    /// Returns the tensor that stage `stage` overwrites with a sum of node `index`: the summand, or
+    /// a copy of it if a later node reads it.
+    fn summand(&mut self, index: usize, summand: TensorId, stage: usize) -> TensorId {
+        let input = self.stored(summand, &self.graph.nodes[index].name);
+        if self.readers[summand.0].iter().max() == Some(&index) {
+            return input;
+        }
+        let output = TensorId(self.fused.shapes.len());
+        self.fused.shapes.push(self.fused.shape(input));
+        let copy = Shortcut { name: "copy".to_owned(), regroup: Regroup::COPY, input, sum: None, output, scale: 1.0 };
+        self.fused.stages.insert(stage, Stage::Shortcut(copy));
+        output
+    }
+
+    /// Returns the index of the convolution that produces `tensor`.
+    fn producer(&self, tensor: TensorId) -> Option<usize> {
+        self.fused.stages.iter().rposition(|stage| matches!(stage, Stage::Conv(conv) if conv.output == tensor))
+    }
+
     /// Returns the convolution that produces `tensor`.
-    fn producer(&mut self, tensor: TensorId) -> Option<&mut Conv> {
-        self.fused.stages.iter_mut().rev().find_map(|stage| match stage {
-            Stage::Conv(conv) if conv.output == tensor => Some(&mut **conv),
-            _ => None,
-        })
+    fn convolution(&mut self, tensor: TensorId) -> Option<&mut Conv> {
+        let index = self.producer(tensor)?;
+        if let Stage::Conv(conv) = &mut self.fused.stages[index] { Some(conv) } else { None }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Group norms are in a table of their own. The stage that produces a tensor measures it, and the
 //! stages that read the tensor apply the norm.
 
-use crate::model::graph::{Activation, Doubling, Ending, Shape, TensorId, Time, Transform, Weight, Window};
+use crate::model::graph::{Activation, Doubling, Ending, Regroup, Shape, TensorId, Time, Transform, Weight, Window};
 use crate::tensor::Storage;
 
 /// A group norm of a [`Fused`] graph, by index.
@@ -145,6 +145,23 @@ impl Conv {
     }
 }
 
+/// A shortcut without weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shortcut {
+    /// Name of the module in diffusers' spelling.
+    pub name: String,
+    /// Operation.
+    pub regroup: Regroup,
+    /// Tensor that it reads.
+    pub input: TensorId,
+    /// Summand, which no later stage reads: the result overwrites it.
+    pub sum: Option<TensorId>,
+    /// Tensor that it produces.
+    pub output: TensorId,
+    /// Factor of the result, without the summand.
+    pub scale: f32,
+}
+
 /// A step of the network that produces one stored tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
@@ -166,6 +183,8 @@ pub enum Stage {
     },
     /// A convolution or linear layer.
     Conv(Box<Conv>),
+    /// A shortcut without weights.
+    Shortcut(Shortcut),
     /// Attention over all pixels.
     Attention {
         /// Name of the module.
@@ -191,6 +210,7 @@ impl Stage {
             Self::Input { .. } => "input",
             Self::Past { by, .. } => by,
             Self::Conv(conv) => &conv.name,
+            Self::Shortcut(shortcut) => &shortcut.name,
             Self::Attention { name, .. } => name,
             Self::Output { .. } => "output",
         }
@@ -210,6 +230,10 @@ impl Stage {
                     *residual = rename(*residual);
                 }
             }
+            Self::Shortcut(Shortcut { input, sum, output, .. }) => {
+                (*input, *output) = (rename(*input), rename(*output));
+                *sum = sum.map(&rename);
+            }
             Self::Attention { inputs, output, .. } => {
                 *inputs = inputs.map(&rename);
                 *output = rename(*output);
@@ -223,6 +247,7 @@ impl Stage {
         match self {
             Self::Input { output, .. } | Self::Past { output, .. } | Self::Attention { output, .. } => Some(*output),
             Self::Conv(conv) => Some(conv.output),
+            Self::Shortcut(shortcut) => Some(shortcut.output),
             Self::Output { .. } => None,
         }
     }
@@ -237,6 +262,7 @@ impl Stage {
                 });
                 [Some(conv.input), conv.past, residual].into_iter().flatten().collect()
             }
+            Self::Shortcut(shortcut) => [Some(shortcut.input), shortcut.sum].into_iter().flatten().collect(),
             Self::Attention { inputs, .. } => inputs.to_vec(),
             Self::Output { input, .. } => vec![*input],
         }
@@ -305,7 +331,11 @@ impl Fused {
     pub fn result(&self) -> Option<TensorId> {
         self.stages.iter().rev().find_map(|stage| match stage {
             Stage::Output { input, .. } => Some(*input),
-            Stage::Input { .. } | Stage::Past { .. } | Stage::Conv(_) | Stage::Attention { .. } => None,
+            Stage::Input { .. }
+            | Stage::Past { .. }
+            | Stage::Conv(_)
+            | Stage::Shortcut(_)
+            | Stage::Attention { .. } => None,
         })
     }
     /// Returns the shape that the filter of `conv` reads, and the shape of its output. The first

@@ -10,7 +10,7 @@
 //! a SiLU without a norm; the input and the result.
 
 use crate::model::graph::{Activation, TensorId};
-use crate::plan::fused::{Fused, Normalize, Residual, Stage};
+use crate::plan::fused::{Fused, Normalize, Residual, Shortcut, Stage};
 
 /// Stores tensors at `scale` times their value.
 ///
@@ -25,6 +25,9 @@ pub(super) fn scale(fused: &mut Fused, scale: f32) {
     }
     let pixel_norms = &mut fused.pixel_norms;
     for stage in &mut fused.stages {
+        if let Stage::Shortcut(shortcut) = stage {
+            shortcut.scale = factor(shortcut.output) / factor(shortcut.input);
+        }
         let Stage::Conv(conv) = stage else { continue };
         if let Some(Normalize::Pixel(norm)) = conv.prologue.norm {
             // Several convolutions may read one norm.
@@ -58,8 +61,9 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
                     streams.join(residual, conv.output);
                 }
             }
+            Stage::Shortcut(Shortcut { sum: Some(sum), output, .. }) => streams.join(*sum, *output),
             Stage::Past { like, output, .. } => streams.join(*like, *output),
-            Stage::Input { .. } | Stage::Attention { .. } | Stage::Output { .. } => {}
+            Stage::Input { .. } | Stage::Shortcut(_) | Stage::Attention { .. } | Stage::Output { .. } => {}
         }
     }
     let unscaled: Vec<usize> = fused.stages.iter().flat_map(must_stay).map(|tensor| streams.of(tensor)).collect();
@@ -71,7 +75,7 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
 fn must_stay(stage: &Stage) -> Vec<TensorId> {
     match stage {
         Stage::Input { output, .. } => vec![*output],
-        Stage::Past { .. } => Vec::new(),
+        Stage::Past { .. } | Stage::Shortcut(_) => Vec::new(),
         Stage::Attention { inputs: [query, key, value], output, .. } => vec![*query, *key, *value, *output],
         Stage::Conv(conv) => {
             let bent = conv.prologue.norm.is_none() && conv.prologue.activation == Some(Activation::Silu);

@@ -99,6 +99,10 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::SeedVr(seedvr) => seedvr.norm_num_groups = number,
         },
         |config, number, _, list| match &mut config.network {
+            Network::Wan(wan) => (wan.is_residual, wan.decoder_base_dim) = (list.len() % 2 == 0, number),
+            Network::Kl(_) | Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
+        },
+        |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => wan.temperal_downsample = list.iter().map(|number| number % 3 > 0).collect(),
             Network::Kl(_) | Network::Tiny(_) | Network::SeedVr(_) => config.in_channels = number,
         },
@@ -333,7 +337,7 @@ fn plans_of_impossible_networks_are_refused_by_name() {
         ("norm_num_groups", |config| kl(config).norm_num_groups = 0),
         ("layers_per_block", |config| kl(config).layers_per_block = u32::MAX),
         ("latent_channels", |config| config.latent_channels = 0),
-        ("out_channels", |config| config.out_channels = 4),
+        ("out_channels", |config| config.out_channels = 5),
         ("scaling_factor", |config| config.scaling_factor = f64::NAN),
         ("shift_factor", |config| config.shift_factor = Some(f64::INFINITY)),
         ("latents_mean", |config| config.latents_std = Some(vec![1.0; 4])),

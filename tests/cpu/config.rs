@@ -57,6 +57,8 @@ fn families_are_what_their_config_json_says() {
         ("taef1", "taef1"),
         ("qwen_image", "qwen_image"),
         ("wan21", "wan21"),
+        ("qwen_image_layered", "qwen_image_layered"),
+        ("qwen_image21", "qwen_image21"),
     ];
     for (name, file) in files {
         let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect(name);
@@ -64,7 +66,10 @@ fn families_are_what_their_config_json_says() {
     }
     // These families have no class in diffusers, or FLUX.2's, and equal no other family.
     let others = FAMILIES.iter().filter(|family| files.iter().all(|(name, _)| *name != family.name));
-    assert_eq!(others.map(|family| family.name).collect::<Vec<_>>(), ["ideogram4", "fibo2", "taef2", "seedvr2"]);
+    assert_eq!(
+        others.map(|family| family.name).collect::<Vec<_>>(),
+        ["ideogram4", "fibo2", "taef2", "ming_image", "seedvr2"]
+    );
 }
 
 #[test]
@@ -81,7 +86,11 @@ fn families_are_valid_and_named_once() {
     for family in FAMILIES {
         family.config().validate().expect(family.name);
         assert_eq!(FAMILIES.iter().filter(|other| other.name == family.name).count(), 1, "{}", family.name);
-        let factor = if family.name == "sd_x4_upscaler" { 4 } else { 8 };
+        let factor = match family.name {
+            "sd_x4_upscaler" => 4,
+            "qwen_image21" => 16,
+            _ => 8,
+        };
         assert_eq!(family.config().spatial_factor(), factor, "{}", family.name);
     }
     let text = Family::find("sd4").expect_err("no such family").to_string();
@@ -151,6 +160,7 @@ fn absent_fields_have_the_defaults_of_diffusers() {
         ("AutoencoderKLFlux2", "flux2"),
         ("AutoencoderTiny", "taesd"),
         ("AutoencoderKLQwenImage", "qwen_image"),
+        ("AutoencoderKLQwenImage21", "qwen_image21"),
         ("AutoencoderKLWan", "wan21"),
     ];
     for (class, family) in classes {
@@ -228,10 +238,11 @@ fn refuses_bad_fields() {
         ),
         ("decoder_block_out_channels", json!([128, 256, 512])),
         ("decoder_block_out_channels", json!([128, 256, 512, 500])),
-        ("in_channels", json!(4)),
+        ("in_channels", json!(2)),
+        ("in_channels", json!(5)),
         ("out_channels", json!(0)),
         ("out_channels", json!(1)),
-        ("out_channels", json!(4)),
+        ("out_channels", json!(5)),
         ("out_channels", json!(1000)),
         ("latent_channels", json!(0)),
         ("latent_channels", json!(-4)),
@@ -316,7 +327,13 @@ fn refuses_other_networks_of_known_classes() {
         ("wan21", "dim_mult", json!([])),
         ("wan21", "num_res_blocks", json!(0)),
         ("wan21", "base_dim", json!(0)),
-        ("qwen_image", "input_channels", json!(4)),
+        ("qwen_image_layered", "input_channels", json!(5)),
+        ("qwen_image21", "is_residual", json!(false)),
+        ("qwen_image21", "patch_size", json!(2)),
+        ("qwen_image21", "attn_scales", json!([1.0])),
+        ("qwen_image21", "decoder_base_dim", json!(0)),
+        ("qwen_image21", "dim_mult", json!([1, 2, 3, 8, 8])),
+        ("qwen_image21", "dim_mult", json!([1, 2, 4, 8, 16])),
         ("flux2", "patch_size", json!([2, 1])),
         ("flux2", "patch_size", json!([3, 3])),
         ("flux2", "patch_size", json!([2])),
@@ -350,7 +367,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 20] = [
+const LISTS: [(&str, &[&str], bool); 23] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -371,6 +388,9 @@ const LISTS: [(&str, &[&str], bool); 20] = [
     ("taef2.upstream_decoder", &["taef2"], true),
     ("qwen_image.diffusers", &["qwen_image", "wan21"], true),
     ("wan21.original", &["qwen_image", "wan21"], true),
+    ("qwen_image_layered.diffusers", &["qwen_image_layered", "ming_image"], false),
+    ("qwen_image21.diffusers", &["qwen_image21"], true),
+    ("qwen_image21.original", &["qwen_image21"], true),
 ];
 
 #[test]
@@ -381,6 +401,8 @@ fn shapes_tell_the_network_but_not_the_scale() {
         let expected = AutoencoderConfig {
             force_upcast: derived.unscaled().force_upcast,
             own_latents: derived.unscaled().own_latents,
+            in_channels: family.in_channels,
+            out_channels: family.out_channels,
             ..AutoencoderConfig::new(family.network, family.latent_channels)
         };
         let stands_in = !family_of(candidates[0]).takes_own_latents();

@@ -94,6 +94,7 @@ fn streams_beyond_half_precision() {
         ("taesd", "layers.0"),
         ("taef2", "layers.0"),
         ("toy_wan", "conv_in"),
+        ("toy_qwen_image21", "conv_in"),
         ("toy_seedvr", "conv_in"),
     ] {
         let golden = Golden::open(name);
@@ -143,6 +144,18 @@ fn taef2() {
 fn wan() {
     family("toy_wan");
     family("toy_wan_one_block");
+}
+
+#[test]
+fn rgba() {
+    family("toy_layered");
+    family("toy_ming_image");
+}
+
+#[test]
+fn qwen_image21() {
+    family("toy_qwen_image21");
+    family("toy_qwen_image21_narrow");
 }
 
 #[test]

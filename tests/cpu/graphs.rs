@@ -116,6 +116,18 @@ fn wan() {
 }
 
 #[test]
+fn rgba() {
+    check_fixture("toy_layered");
+    check_fixture("toy_ming_image");
+}
+
+#[test]
+fn qwen_image21() {
+    check_fixture("toy_qwen_image21");
+    check_fixture("toy_qwen_image21_narrow");
+}
+
+#[test]
 fn seedvr() {
     check_fixture("toy_seedvr");
 }

@@ -12,7 +12,7 @@ use crate::problems::compare::{compare, twin};
 use crate::problems::{Problem, all};
 
 /// Kernels that plans for the host launch.
-const KERNELS: [&str; 17] = [
+const KERNELS: [&str; 18] = [
     "attention_finish",
     "attention_softmax",
     "conv2d_direct",
@@ -26,6 +26,7 @@ const KERNELS: [&str; 17] = [
     "pixel_norm_apply",
     "planes_in",
     "planes_out",
+    "regroup",
     "unfold",
     "winograd_in_pairs",
     "winograd_out_pairs",

@@ -11,7 +11,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 21] = [
+const LISTS: [(&str, &str, [bool; 2]); 24] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -32,6 +32,9 @@ const LISTS: [(&str, &str, [bool; 2]); 21] = [
     ("taef2.upstream_decoder", "AutoencoderTiny", [false, true]),
     ("qwen_image.diffusers", "AutoencoderKLWan", [true, true]),
     ("wan21.original", "AutoencoderKLWan", [true, true]),
+    ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
+    ("qwen_image21.diffusers", "AutoencoderKLQwenImage21", [true, true]),
+    ("qwen_image21.original", "AutoencoderKLQwenImage21", [true, true]),
     ("seedvr2.original", "SeedVR", [true, true]),
 ];
 

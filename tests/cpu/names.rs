@@ -53,6 +53,7 @@ fn every_layout_of_a_model_gives_the_same_names() {
         ("taef1.diffusers", "taef1.diffusers", Layout::Diffusers),
         ("qwen_image.diffusers", "qwen_image.diffusers", Layout::Diffusers),
         ("wan21.original", "qwen_image.diffusers", Layout::Wan),
+        ("qwen_image21.diffusers", "qwen_image21.diffusers", Layout::Diffusers),
         ("seedvr2.original", "seedvr2.original", Layout::Diffusers),
     ];
     for (list, wanted, layout) in cases {
@@ -168,15 +169,26 @@ fn blocks_that_are_numbered_through_are_counted_by_what_changes_the_size() {
     assert!(names.contains_key("decoder.up_blocks.1.resnets.1.conv1.weight"), "{names:?}");
 }
 
+/// Wan 2.2's names are those of Qwen-Image 2.1, whose filters have no time.
+#[test]
+fn wan_22_is_refused_by_its_filters() {
+    let cases = [
+        ["decoder.middle.0.residual.0.gamma", "decoder.upsamples.0.upsamples.0.residual.2.weight"],
+        ["encoder.middle.0.residual.0.gamma", "encoder.downsamples.0.downsamples.0.residual.2.weight"],
+        ["decoder.mid_block.attentions.0.to_qkv.weight", "decoder.up_blocks.0.upsampler.resample.1.weight"],
+    ];
+    for names in cases {
+        let mut shapes = named(&names);
+        translate("x.safetensors", &shapes).expect("Qwen-Image 2.1's");
+        shapes.insert(format!("{}.conv_in.weight", &names[0][..7]), vec![8, 8, 3, 3, 3]);
+        let text = refusal(&shapes);
+        assert!(text.contains("Wan 2.2"), "{text}");
+    }
+}
+
 #[test]
 fn other_models_are_refused_by_name() {
-    let cases: [(&[&str], &str); 13] = [
-        (&["decoder.middle.0.residual.0.gamma", "decoder.upsamples.0.upsamples.0.residual.2.weight"], "Wan 2.2"),
-        (&["encoder.middle.0.residual.0.gamma", "encoder.downsamples.0.downsamples.0.residual.2.weight"], "Wan 2.2"),
-        (
-            &["decoder.mid_block.attentions.0.to_qkv.weight", "decoder.up_blocks.0.upsampler.resample.1.weight"],
-            "Wan 2.2",
-        ),
+    let cases: [(&[&str], &str); 10] = [
         (&["decoder.22.bias", "decoder.1.weight"], "TAEHV"),
         (&["decoder.up_blocks.0.0.attn.to_qkv_multiscale.0.proj_in.weight"], "DC-AE"),
         (&["encoder.stages.0.op_list.0.main.conv.conv.weight", "decoder.stages.0.x"], "DC-AE"),

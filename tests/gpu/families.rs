@@ -56,6 +56,18 @@ fn wan() {
 }
 
 #[test]
+fn rgba() {
+    family("toy_layered");
+    family("toy_ming_image");
+}
+
+#[test]
+fn qwen_image21() {
+    family("toy_qwen_image21");
+    family("toy_qwen_image21_narrow");
+}
+
+#[test]
 fn seedvr() {
     family("toy_seedvr");
 }

@@ -10,6 +10,7 @@ mod edges;
 mod frames;
 mod group_norm;
 mod matmul;
+mod regroup;
 mod unfold;
 mod winograd;
 
@@ -67,6 +68,7 @@ pub(crate) fn all() -> Vec<Problem> {
     problems.extend(frames::problems());
     problems.extend(group_norm::problems());
     problems.extend(matmul::problems());
+    problems.extend(regroup::problems());
     problems.extend(unfold::problems());
     problems.extend(winograd::problems());
     if let Some(filter) = std::env::var_os("WGVAE_PROBLEMS") {

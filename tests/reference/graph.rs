@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use wgvae::HostTensor;
 use wgvae::config::Packing;
 use wgvae::model::graph::{
-    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Shape, Transform, Weight,
-    WeightSlice,
+    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Regroup, Resize, Shape, Transform,
+    Weight, WeightSlice,
 };
 
 /// Tensors of a file, by their names in diffusers' spelling.
@@ -89,6 +89,8 @@ fn run(
         }
         (Op::Double(doubling), [x]) => double(*doubling, x),
         (Op::Add, [residual, branch]) => add(residual, branch),
+        (Op::Regroup(kind), [x]) => regroup(*kind, shape, x),
+        (Op::Regroup(kind), [x, sum]) => add(&regroup(*kind, shape, x), sum),
         (Op::Attention, [query, key, value]) => attention(query, key, value),
         (Op::Output(ending), [x]) => finish(*ending, x),
         (op, inputs) => panic!("{op:?} with {} inputs", inputs.len()),
@@ -384,6 +386,46 @@ fn double_frame(doubling: Doubling, x: &Tensor) -> Tensor {
 fn add(residual: &Tensor, branch: &Tensor) -> Tensor {
     let data = residual.data.iter().zip(&branch.data).map(|(left, right)| left + right).collect();
     Tensor { data, ..*residual }
+}
+
+/// Moves places into channels, takes means, and copies channels.
+fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
+    let mut y = Tensor::zeros([shape.height, shape.width].map(size), 1, size(shape.channels));
+    let (side, frames) = (size(kind.side()), size(kind.frames));
+    // The channel and the place of number `index` of all places of all channels; the frame of an
+    // image is the last.
+    let place = |index: usize| {
+        let (channel, frame) = (index / (frames * side * side), index / (side * side) % frames);
+        (channel, frame + 1 == frames, index / side % side, index % side)
+    };
+    if kind.resize == Resize::Double {
+        let copies = y.channels * frames * side * side / x.channels;
+        for (row, column, channel) in positions(x) {
+            for index in channel * copies..(channel + 1) * copies {
+                let (target, is_kept, down, right) = place(index);
+                if is_kept {
+                    y.pixel_mut(row * side + down, column * side + right, 0)[target] = x.pixel(row, column, 0)[channel];
+                }
+            }
+        }
+        return y;
+    }
+    let count = x.channels * frames * side * side / y.channels;
+    #[expect(clippy::cast_precision_loss, reason = "few numbers")]
+    let all = count as f64;
+    for (row, column, channel) in positions(&y.clone()) {
+        let numbers = (channel * count..(channel + 1) * count).map(place).map(|(source, is_kept, down, right)| {
+            if is_kept { x.pixel(row * side + down, column * side + right, 0)[source] } else { 0.0 }
+        });
+        y.pixel_mut(row, column, 0)[channel] = numbers.sum::<f64>() / all;
+    }
+    y
+}
+
+/// Lists row, column and channel of each number of a frame.
+fn positions(x: &Tensor) -> impl Iterator<Item = (usize, usize, usize)> {
+    let (width, channels) = (x.width, x.channels);
+    (0..x.data.len()).map(move |at| (at / channels / width, at / channels % width, at % channels))
 }
 
 fn attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {

@@ -17,6 +17,7 @@ mod matmul;
 mod pixel_norm_apply;
 mod planes_in;
 mod planes_out;
+mod regroup;
 mod unfold;
 mod winograd_in;
 mod winograd_out;
@@ -50,6 +51,7 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "pixel_norm_apply" => pixel_norm_apply::run(call),
         "planes_in" => planes_in::run(call),
         "planes_out" => planes_out::run(call),
+        "regroup" => regroup::run(call),
         "unfold" => unfold::run(call),
         "matmul" | "matmul_quad" | "matmul_shared" | "matmul_matrix" => matmul::run(call),
         "winograd_in" | "winograd_in_pairs" => winograd_in::run(call),

@@ -92,8 +92,9 @@ fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
         _ => AutoencoderConfig::from_json(json).expect("a config"),
     };
     if let Some(family) = metadata.get("family") {
-        let AutoencoderConfig { packing, own_latents, .. } = Family::find(family).expect("a family").config();
-        config = AutoencoderConfig { packing, own_latents, ..config };
+        let AutoencoderConfig { packing, own_latents, scaling_factor, latents_mean, latents_std, .. } =
+            Family::find(family).expect("a family").config();
+        config = AutoencoderConfig { packing, own_latents, scaling_factor, latents_mean, latents_std, ..config };
     }
     if let Some(eps) = config.batch_norm_eps {
         let channels = config.latent_scale().0.len();

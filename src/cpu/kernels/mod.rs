@@ -20,6 +20,7 @@ mod pixel_norm_apply;
 mod planes_in;
 mod planes_out;
 mod points;
+mod regroup;
 mod unfold;
 mod winograd_in;
 mod winograd_out;
@@ -47,6 +48,7 @@ pub fn run(call: Call<'_>) {
         "pixel_norm_apply" => pixel_norm_apply::run(call),
         "planes_in" => planes_in::run(call),
         "planes_out" => planes_out::run(call),
+        "regroup" => regroup::run(call),
         "unfold" => unfold::run(call),
         "winograd_in_pairs" => winograd_in::run(call),
         "winograd_out_pairs" => winograd_out::run(call),

@@ -10,6 +10,7 @@
 //! | `-` | a number | the number minus one |
 //! | `&` | a block, numbered across levels | `LEVEL.resnets.NUMBER` |
 //! | `~` | a resampler, numbered with the blocks | its level |
+//! | `*` | a number | nothing |
 //! | `@` `!` `?` `%` `$` | a word of `WORDS` | the translation of the word |
 
 /// Translations of the words that a placeholder matches.
@@ -77,6 +78,7 @@ fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<Stri
     loop {
         match (wanted.next(), segments.next()) {
             (None, None) => return Some(found),
+            (Some("*"), Some(segment)) if segment.parse::<u32>().is_ok() => {}
             (Some(wanted), Some(segment)) if is_placeholder(wanted) => {
                 found.push(translated(wanted, segment, numbering)?);
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use self::Sign::{All, Contains, Shape, Starts};
+use self::Sign::{All, Contains, Fits, Shape, Starts};
 
 /// Evidence for a kind of VAE.
 enum Sign {
@@ -15,15 +15,14 @@ enum Sign {
     Contains(&'static str),
     /// The tensor of this name has this shape.
     Shape(&'static str, &'static [u64]),
+    /// The tensors fit.
+    Fits(fn(&BTreeMap<&str, &[u64]>) -> bool),
 }
 
 /// Pairs of evidence and the name of the kind. The first match wins, because many names of one kind
 /// occur in others.
 const KINDS: &[(Sign, &str)] = &[
-    (Starts("decoder.upsamples.0.upsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
-    (Starts("encoder.downsamples.0.downsamples."), "the VAE of Wan 2.2 5B or Qwen-Image 2.1"),
-    (Starts("decoder.up_blocks.0.upsampler."), "the VAE of Wan 2.2 5B (diffusers names)"),
-    (Starts("encoder.down_blocks.0.downsampler."), "the VAE of Wan 2.2 5B (diffusers names)"),
+    (Fits(is_wan22), "the VAE of Wan 2.2 5B"),
     (All(&["decoder.22.bias"]), "TAEHV, a tiny video autoencoder"),
     (Shape("taesd_encoder.0.weight", &[32, 3, 3, 3]), "the encoder of TAESANA, a tiny autoencoder of DC-AE's latents"),
     (Contains("to_qkv_multiscale"), "DC-AE (AutoencoderDC)"),
@@ -47,14 +46,27 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
         Starts(start) => inside.keys().any(|name| name.starts_with(start)),
         Contains(part) => inside.keys().any(|name| name.contains(part)),
         Shape(name, shape) => inside.get(name) == Some(shape),
+        Fits(fits) => fits(inside),
     };
     let kind = KINDS.iter().find(|(sign, _)| fits(sign)).map(|(_, kind)| *kind);
     match kind.or_else(|| is_other_video(inside).then_some("a video VAE (its convolutions are 3-D)")) {
         None => Ok(()),
         Some(kind) => Err(format!(
-            "not supported: looks like {kind}; AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image and SeedVR are"
+            "not supported: looks like {kind}; AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image, Qwen-Image 2.1 and SeedVR are"
         )),
     }
+}
+
+/// True if levels are nested, and filters reach over three frames. Those of Qwen-Image 2.1 do not.
+fn is_wan22(inside: &BTreeMap<&str, &[u64]>) -> bool {
+    const NESTED: [&str; 4] = [
+        "decoder.upsamples.0.upsamples.",
+        "encoder.downsamples.0.downsamples.",
+        "decoder.up_blocks.0.upsampler.",
+        "encoder.down_blocks.0.downsampler.",
+    ];
+    let nested = inside.keys().any(|name| NESTED.iter().any(|start| name.starts_with(start)));
+    nested && inside.values().any(|shape| matches!(shape, [_, _, 3, 3, 3]))
 }
 
 /// True if most resnets with `AutoencoderKL`'s names have 3-D convolutions, and no tensor belongs

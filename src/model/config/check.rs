@@ -67,8 +67,16 @@ fn check_wan(wan: &Wan) -> Result<()> {
     check_levels("dim_mult", &wan.dim_mult)?;
     check_range("base_dim", "channels", wan.base_dim, &CHANNELS)?;
     check_range("num_res_blocks", "resnets", wan.num_res_blocks, &LAYERS)?;
-    let channels = wan.channels();
-    channels.iter().try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
+    check_range("decoder_base_dim", "channels", wan.decoder_base_dim, &CHANNELS)?;
+    let (channels, decoder) = (wan.channels(), wan.decoder_channels());
+    channels.iter().chain(&decoder).try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
+    if wan.is_residual {
+        return check_shortcuts(wan, &channels, &decoder);
+    }
+    if wan.decoder_base_dim != wan.base_dim {
+        let expected = format!("base_dim ({}), without residual levels", wan.base_dim);
+        return Err(invalid("decoder_base_dim", expected, wan.decoder_base_dim));
+    }
     for (change, count) in channels.iter().skip(1).enumerate() {
         // Doubling the size halves the channels. Doubling time keeps groups of four channels
         // together.
@@ -79,6 +87,22 @@ fn check_wan(wan: &Wan) -> Result<()> {
         };
         if !count.is_multiple_of(factor) {
             return Err(invalid("dim_mult", expected, count));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the shortcuts around levels fit the levels' channels, highest resolution first.
+fn check_shortcuts(wan: &Wan, channels: &[u32], decoder: &[u32]) -> Result<()> {
+    let down =
+        (0..channels.len()).map(|level| (wan.down_shortcut(level), channels[level.saturating_sub(1)], channels[level]));
+    // Those of the encoder's first level and of the decoder's first two keep the channels.
+    let up = (1..decoder.len())
+        .map(|level| (wan.up_shortcut(level - 1), decoder[(level + 1).min(decoder.len() - 1)], decoder[level]));
+    for (shortcut, from, to) in down.chain(up) {
+        if shortcut.count(from, to) == 0 {
+            let expected = "channels of successive levels that are multiples of each other";
+            return Err(invalid("dim_mult", expected, format!("{from} and {to}")));
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::families::{WAN_MEAN, WAN_STD, WAN_TILE};
+use super::families::{QWEN_IMAGE21_MEAN, QWEN_IMAGE21_STD, WAN_MEAN, WAN_STD, WAN_TILE};
 use super::fields::Fields;
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, Tiny, Wan, invalid};
 use crate::error::Result;
@@ -17,6 +17,7 @@ pub(super) const CLASSES: &[(&str, Reader)] = &[
     ("AutoencoderKLFlux2", autoencoder_kl_flux2),
     ("AutoencoderTiny", autoencoder_tiny),
     ("AutoencoderKLQwenImage", autoencoder_kl_qwen_image),
+    ("AutoencoderKLQwenImage21", autoencoder_kl_qwen_image21),
     ("AutoencoderKLWan", autoencoder_kl_wan),
 ];
 
@@ -87,16 +88,44 @@ fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     wan(fields)
 }
 
+/// Reads the fields of Qwen-Image 2.1, whose size changes are an eighth of a clip's, but which has
+/// no time: `scale_factor_temporal` is not used.
+fn autoencoder_kl_qwen_image21(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    fields.only("attn_scales", &json!([]))?;
+    fields.only("is_residual", &json!(true))?;
+    fields.only("patch_size", &json!(1))?;
+    let base_dim = fields.whole("base_dim")?.unwrap_or(96);
+    let network = Wan {
+        base_dim,
+        decoder_base_dim: fields.whole_or("decoder_base_dim", base_dim, 144)?,
+        dim_mult: fields.wholes("dim_mult")?.unwrap_or_else(|| vec![1, 2, 4, 8, 8]),
+        num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(2),
+        temperal_downsample: fields.flags("temperal_downsample")?.unwrap_or_else(|| vec![false, true, true, true]),
+        is_residual: true,
+    };
+    Ok(AutoencoderConfig {
+        in_channels: fields.whole("in_channels")?.unwrap_or(4),
+        out_channels: fields.whole("out_channels")?.unwrap_or(4),
+        latents_mean: Some(fields.numbers("latents_mean")?.unwrap_or_else(|| QWEN_IMAGE21_MEAN.to_vec())),
+        latents_std: Some(fields.numbers("latents_std")?.unwrap_or_else(|| QWEN_IMAGE21_STD.to_vec())),
+        sample_size: Some(WAN_TILE),
+        ..rgb(fields, Network::Wan(network), "z_dim", 64)?
+    })
+}
+
 /// Reads the fields of a network like Wan's.
 fn wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     fields.only("attn_scales", &json!([]))?;
+    let base_dim = fields.whole("base_dim")?.unwrap_or(96);
     let network = Wan {
-        base_dim: fields.whole("base_dim")?.unwrap_or(96),
+        base_dim,
+        decoder_base_dim: base_dim,
         dim_mult: fields.wholes("dim_mult")?.unwrap_or_else(|| vec![1, 2, 4, 4]),
         num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(2),
         temperal_downsample: fields.flags("temperal_downsample")?.unwrap_or_else(|| vec![false, true, true]),
+        is_residual: false,
     };
-    fields.only("decoder_base_dim", &json!(network.base_dim))?;
+    fields.only("decoder_base_dim", &json!(base_dim))?;
     Ok(AutoencoderConfig {
         latents_mean: Some(fields.numbers("latents_mean")?.unwrap_or_else(|| WAN_MEAN.to_vec())),
         latents_std: Some(fields.numbers("latents_std")?.unwrap_or_else(|| WAN_STD.to_vec())),

@@ -38,6 +38,12 @@ impl<'a> Fields<'a> {
         self.one(field, "a whole number", whole)
     }
 
+    /// Reads a whole number. If the field is null it is `null`, if it is absent `absent`.
+    pub(super) fn whole_or(&self, field: &str, null: u32, absent: u32) -> Result<u32> {
+        let default = if self.0.contains_key(field) { null } else { absent };
+        Ok(self.whole(field)?.unwrap_or(default))
+    }
+
     /// Reads a whole number, or the first of several, as diffusers reads `sample_size`.
     pub(super) fn first_whole(&self, field: &str) -> Result<Option<u32>> {
         self.one(field, "a whole number or two", |value| {

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::model::graph::{Regroup, Resize};
+
 /// A network, with everything that its graph depends on except the channels of image and latents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "network", rename_all = "snake_case")]
@@ -10,7 +12,8 @@ pub enum Network {
     Kl(Kl),
     /// `AutoencoderTiny`: TAESD and its relatives.
     Tiny(Tiny),
-    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video.
+    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video; `AutoencoderKLQwenImage21`:
+    /// images.
     Wan(Wan),
     /// `SeedVR`'s VAE: images and video.
     #[serde(rename = "seedvr")]
@@ -62,24 +65,52 @@ pub struct Tiny {
     pub use_midblock_gn: bool,
 }
 
-/// Parameters of an `AutoencoderKLWan`.
+/// Parameters of an `AutoencoderKLWan` or `AutoencoderKLQwenImage21`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Wan {
-    /// Number of channels that `dim_mult` multiplies.
+    /// Number of channels that `dim_mult` multiplies in the encoder.
     pub base_dim: u32,
-    /// Multiples of `base_dim` that give the channels of the levels, highest resolution first.
+    /// Number of channels that `dim_mult` multiplies in the decoder. It differs from `base_dim` only
+    /// if `is_residual`.
+    pub decoder_base_dim: u32,
+    /// Multiples that give the channels of the levels, highest resolution first.
     pub dim_mult: Vec<u32>,
     /// Number of resnets in a level of the encoder. The decoder has one more.
     pub num_res_blocks: u32,
     /// True for each size change of the encoder that also changes time, highest resolution first.
     /// The decoder uses the reverse order. Single images have no time.
     pub temperal_downsample: Vec<bool>,
+    /// True if a shortcut without weights leads around each level, as in Qwen-Image 2.1. Such a
+    /// network is for images: its filters have no taps in time.
+    pub is_residual: bool,
 }
 
 impl Wan {
-    /// Returns the channels of the levels, highest resolution first.
+    /// Returns the channels of the encoder's levels, highest resolution first.
     pub fn channels(&self) -> Vec<u32> {
         self.dim_mult.iter().map(|multiple| multiple.saturating_mul(self.base_dim)).collect()
+    }
+
+    /// Returns the channels of the decoder's levels, highest resolution first.
+    pub fn decoder_channels(&self) -> Vec<u32> {
+        self.dim_mult.iter().map(|multiple| multiple.saturating_mul(self.decoder_base_dim)).collect()
+    }
+
+    /// Returns the shortcut around the encoder's level `level`, highest resolution first.
+    pub(crate) fn down_shortcut(&self, level: usize) -> Regroup {
+        let resize = if level + 1 < self.dim_mult.len() { Resize::Halve } else { Resize::Keep };
+        Regroup { resize, frames: self.frames_of(level) }
+    }
+
+    /// Returns the shortcut around the decoder's level that ends with size change `index`, counted
+    /// from the highest resolution.
+    pub(crate) fn up_shortcut(&self, index: usize) -> Regroup {
+        Regroup { resize: Resize::Double, frames: self.frames_of(index) }
+    }
+
+    /// Returns the number of frames on one side of size change `index` for a frame on the other.
+    fn frames_of(&self, index: usize) -> u32 {
+        if self.changes_time(index) { 2 } else { 1 }
     }
 
     /// True if size change `index` also changes time, counted from the highest resolution.
@@ -145,6 +176,9 @@ impl Network {
                 has_moments: false,
                 ..image("AutoencoderTiny", tiny.num_decoder_blocks.len())
             },
+            Self::Wan(wan) if wan.is_residual => {
+                NetworkFacts { clamps: true, ..image("AutoencoderKLQwenImage21", wan.dim_mult.len()) }
+            }
             Self::Wan(wan) => NetworkFacts {
                 clamps: true,
                 time_changes: Some((1..wan.dim_mult.len()).filter(|level| wan.changes_time(level - 1)).count()),
@@ -200,6 +234,8 @@ impl Network {
                 tiny.decoder_block_out_channels = reversed(&tiny.encoder_block_out_channels);
                 tiny.num_decoder_blocks = reversed(&tiny.num_encoder_blocks);
             }
+            Self::Wan(wan) if !halves.encoder => wan.base_dim = wan.decoder_base_dim,
+            Self::Wan(wan) if !halves.decoder => wan.decoder_base_dim = wan.base_dim,
             Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) => {}
         }
         self
@@ -226,6 +262,7 @@ impl Network {
             ],
             (Self::Wan(left), Self::Wan(right)) => &[
                 ("base_dim", left.base_dim == right.base_dim),
+                ("decoder_base_dim", left.decoder_base_dim == right.decoder_base_dim),
                 ("dim_mult", left.dim_mult == right.dim_mult),
                 ("num_res_blocks", left.num_res_blocks == right.num_res_blocks),
             ],

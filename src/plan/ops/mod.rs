@@ -16,6 +16,7 @@ mod output;
 mod pass;
 mod past;
 mod product;
+mod regroup;
 mod seen;
 mod sizing;
 mod tiles;
@@ -41,6 +42,7 @@ pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
         Stage::Input { transform, output } => input::node(sizing, transform, *output),
         Stage::Past { like, output, .. } => Ok(past::node(sizing, *like, *output)),
         Stage::Conv(conv) => conv::node(sizing, conv),
+        Stage::Shortcut(shortcut) => regroup::node(sizing, shortcut),
         Stage::Attention { inputs, output, .. } => Ok(attention::node(sizing, *inputs, *output)),
         Stage::Output { input, .. } => Ok(output::node(sizing, *input)),
     }
@@ -54,6 +56,7 @@ impl Lowering<'_> {
             Stage::Input { transform, output } => self.input(transform, *output, task.chunk),
             Stage::Past { by, output, .. } => self.past(by, *output, task.chunk),
             Stage::Conv(conv) => self.conv(conv, task.chunk, measure),
+            Stage::Shortcut(shortcut) => self.regroup(shortcut, task.chunk, measure),
             Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output, task.chunk),
             Stage::Output { input, ending } => self.output(*input, *ending, task.chunk),
         }

@@ -73,7 +73,7 @@ impl Lowering<'_> {
         Matmul {
             input: self.options.storage,
             output: self.output_of_stage().storage,
-            epilogue: Epilogue::Bias,
+            epilogue: if conv.residual.is_some() { Epilogue::BiasAccumulate } else { Epilogue::Bias },
             products,
             frames: 1,
             params: MatmulParams {

@@ -12,10 +12,18 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         } else {
             "encoder.down_blocks.0.conv1.weight"
         })?;
-    let base_dim = base_dim(shapes).filter(|base| *base > 0).ok_or("encoder.conv_in.weight")?;
-    let dim_mult = channels.iter().map(|channels| channels / base_dim).collect();
+    let is_residual = shapes.any(|name| name.contains("sampler."));
+    let base_dim = base_dim(shapes, is_residual && halves.encoder).ok_or("encoder.conv_in.weight")?;
+    let (decoder_base_dim, dim_mult) = match encoder_levels(shapes).filter(|_| is_residual && halves.decoder) {
+        // Both halves have the same multiples.
+        Some((encoder, _)) => {
+            let dim_mult: Vec<u32> = encoder.iter().map(|channels| channels / base_dim).collect();
+            (channels[0] / dim_mult[0].max(1), dim_mult)
+        }
+        None => (base_dim, channels.iter().map(|channels| channels / base_dim).collect()),
+    };
     let temperal_downsample = changes_of_time(shapes, halves, channels.len());
-    let network = Wan { base_dim, dim_mult, num_res_blocks, temperal_downsample };
+    let network = Wan { base_dim, decoder_base_dim, dim_mult, num_res_blocks, temperal_downsample, is_residual };
     Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
 }
 
@@ -32,9 +40,18 @@ fn decoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
 }
 
 /// Returns the channels of the encoder's levels, and the number of resnets in a level. Its blocks
-/// are numbered throughout: resnets, with downsamplers between the levels.
+/// are numbered throughout: resnets, with downsamplers between the levels. Residual levels are
+/// numbered by themselves.
 fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     let blocks = "encoder.down_blocks";
+    let count = shapes.count("encoder.down_blocks.0.resnets");
+    if count > 0 {
+        let level = |level: u32| {
+            let prefix = format!("{blocks}.{level}.resnets.");
+            shapes.most_common_first_extent(|name| name.starts_with(&prefix) && shows_channels(name))
+        };
+        return Some(((0..shapes.count(blocks)).map(level).collect::<Option<_>>()?, count));
+    }
     let halvings = shapes.numbers(blocks, |rest| rest.starts_with("resample."));
     let resnets = shapes.numbers(blocks, |_| true).difference(&halvings).copied().into_set();
     let channels = |first: u32, end: u32| {
@@ -58,21 +75,28 @@ fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
 fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bool> {
     let changes = u32::try_from(levels.saturating_sub(1)).unwrap_or(u32::MAX);
     if halves.decoder {
-        let changed = shapes.numbers("decoder.up_blocks", |rest| rest.starts_with("upsamplers.0.time_conv."));
+        let is_change =
+            |rest: &str| rest.starts_with("upsamplers.0.time_conv.") || rest.starts_with("upsampler.time_conv.");
+        let changed = shapes.numbers("decoder.up_blocks", is_change);
         return (0..changes).rev().map(|level| changed.contains(&level)).collect();
     }
     let blocks = "encoder.down_blocks";
-    let changed = shapes.numbers(blocks, |rest| rest.starts_with("time_conv."));
-    shapes.numbers(blocks, |rest| rest.starts_with("resample.")).iter().map(|number| changed.contains(number)).collect()
+    let of = |part: &str| -> std::collections::BTreeSet<u32> {
+        shapes.numbers(blocks, |rest| rest.trim_start_matches("downsampler.").starts_with(part))
+    };
+    let changed = of("time_conv.");
+    of("resample.").iter().map(|number| changed.contains(number)).collect()
 }
 
-/// Returns the channels at full resolution, by the tensors there.
-fn base_dim(shapes: &Shapes<'_>) -> Option<u32> {
-    let witnesses = [
-        ("encoder.conv_in.weight", 0),
-        ("encoder.conv_in.bias", 0),
-        ("decoder.norm_out.gamma", 0),
-        ("decoder.conv_out.weight", 1),
-    ];
-    most_common(witnesses.into_iter().filter_map(|(name, axis)| shapes.extent(name, axis)))
+/// Returns the channels at full resolution, by the tensors there: of both halves, or only of the
+/// encoder.
+fn base_dim(shapes: &Shapes<'_>, encoder_only: bool) -> Option<u32> {
+    let encoder = [("encoder.conv_in.weight", 0), ("encoder.conv_in.bias", 0)];
+    let other = if encoder_only {
+        [("encoder.down_blocks.0.resnets.0.norm1.gamma", 0), ("encoder.down_blocks.0.resnets.0.conv1.weight", 1)]
+    } else {
+        [("decoder.norm_out.gamma", 0), ("decoder.conv_out.weight", 1)]
+    };
+    let extents = encoder.into_iter().chain(other).filter_map(|(name, axis)| shapes.extent(name, axis));
+    most_common(extents).filter(|base| *base > 0)
 }

@@ -1,0 +1,82 @@
+// regroup: y = scale * means or copies of the channels of x, at half, equal or double its size. If
+// SUM, y keeps its old value as a summand.
+//
+// In order of channel, place in time, row and column, the places of a channel are `places` numbers,
+// of which an image has the last side * side; the others are zero. A mean takes `count` successive
+// numbers of x. A copy gives each number of x to `count` successive numbers of y.
+// One invocation: four channels of one pixel of y.
+
+//#parts storage
+
+const WORKGROUP: u32 = 64u;  // invocations per workgroup
+const DOUBLE: bool = false;  // copies at double the size, instead of means
+const SUM: bool = false;     // add to y
+alias Stored = vec4<f32>;    // x and y as kept in memory
+
+struct Params {
+    pixels: u32,       // pixels of y
+    width: u32,        // columns of y
+    channels: u32,     // channels of y, not padded
+    channels4: u32,    // channels of y / 4, rounded up
+    x_width: u32,      // columns of x
+    x_channels4: u32,  // channels of x / 4, rounded up
+    x_offset: u32,     // first element of x; its row belongs to the first row of y
+    y_offset: u32,     // first element of y, whose row is even
+    side: u32,         // factor between the sizes: 1 or 2
+    places: u32,       // places of a channel
+    count: u32,        // numbers of a mean, or copies of a number
+    scale: f32,        // factor of the result
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<Stored>;               // [h, w, c / 4]
+@group(0) @binding(2) var<storage, read_write> y: array<Stored>;         // [h, w, c / 4]
+
+fn channel_of_x(row: u32, column: u32, channel: u32) -> f32 {
+    let value = load_stored(x[params.x_offset + (row * params.x_width + column) * params.x_channels4 + channel / 4u]);
+    return value[channel % 4u];
+}
+
+fn copied(row: u32, column: u32, channel: u32) -> f32 {
+    let place = params.places - params.side * params.side + row % params.side * params.side + column % params.side;
+    return channel_of_x(row / params.side, column / params.side, (channel * params.places + place) / params.count);
+}
+
+fn mean(row: u32, column: u32, channel: u32) -> f32 {
+    var sum = 0.0;
+    for (var number = channel * params.count; number < (channel + 1u) * params.count; number++) {
+        let place = number % params.places + params.side * params.side;
+        if (place >= params.places) {
+            let at = place - params.places;
+            sum += channel_of_x(row * params.side + at / params.side, column * params.side + at % params.side, number / params.places);
+        }
+    }
+    return sum / f32(params.count);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
+    let index = global_id.y * workgroups.x * WORKGROUP + global_id.x;
+    if (index >= params.pixels * params.channels4) {
+        return;
+    }
+    let pixel = index / params.channels4;
+    let row = pixel / params.width;
+    let column = pixel % params.width;
+    var value = vec4<f32>(0.0);
+    for (var i = 0u; i < 4u; i++) {
+        let channel = index % params.channels4 * 4u + i;
+        if (channel < params.channels) {
+            if (DOUBLE) {
+                value[i] = copied(row, column, channel);
+            } else {
+                value[i] = mean(row, column, channel);
+            }
+        }
+    }
+    value *= params.scale;
+    if (SUM) {
+        value += load_stored(y[params.y_offset + index]);
+    }
+    y[params.y_offset + index] = store_stored(value);
+}

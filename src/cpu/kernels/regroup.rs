@@ -1,0 +1,63 @@
+//! Means or copies of channels, at half, equal or double the size.
+
+use rayon::prelude::*;
+
+use crate::cpu::call::{Call, at, at4};
+use crate::kernels::regroup::RegroupParams;
+
+/// A number of x that a channel of y takes: row and column from the pixel's own, and channel.
+struct Source {
+    row: usize,
+    column: usize,
+    channel: usize,
+}
+
+pub(super) fn run(mut call: Call<'_>) {
+    let p: RegroupParams = call.params();
+    let (double, sum) = (call.variant.flag("DOUBLE"), call.variant.flag("SUM"));
+    let [x, y] = call.take();
+    let x = &x.read()[at4(p.x_offset)..];
+    let (side, places, width) = (at(p.side), at(p.places), at(p.width));
+    let y = y.write()[at4(p.y_offset)..].par_chunks_mut(width * at4(p.channels4)).take(at(p.pixels) / width);
+    if double {
+        y.enumerate().for_each(|(row, y)| {
+            for (column, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
+                let x = &x[(row / side * at(p.x_width) + column / side) * at4(p.x_channels4)..];
+                let place = places - side * side + row % side * side + column % side;
+                fill(p, sum, y, |channel| x[(channel * places + place) / at(p.count)]);
+            }
+        });
+        return;
+    }
+    let sources: Vec<Vec<Source>> = (0..at(p.channels)).map(|channel| sources(p, channel)).collect();
+    #[expect(clippy::cast_precision_loss, reason = "few numbers")]
+    let count = p.count as f32;
+    y.enumerate().for_each(|(row, y)| {
+        for (column, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
+            let number = |source: &Source| {
+                let pixel = (row * side + source.row) * at(p.x_width) + column * side + source.column;
+                x[pixel * at4(p.x_channels4) + source.channel]
+            };
+            fill(p, sum, y, |channel| sources[channel].iter().map(number).sum::<f32>() / count);
+        }
+    });
+}
+
+/// Returns the numbers of which `channel` of y is the mean. Places in time before the image's own
+/// are left out: they are zero.
+fn sources(p: RegroupParams, channel: usize) -> Vec<Source> {
+    let (side, places, count) = (at(p.side), at(p.places), at(p.count));
+    let source = |number: usize| {
+        let place = (number % places + side * side).checked_sub(places)?;
+        Some(Source { row: place / side, column: place % side, channel: number / places })
+    };
+    (channel * count..(channel + 1) * count).filter_map(source).collect()
+}
+
+/// Sets the channels of a pixel of y.
+fn fill(p: RegroupParams, sum: bool, y: &mut [f32], value: impl Fn(usize) -> f32) {
+    for (channel, y) in y.iter_mut().enumerate() {
+        let value = if channel < at(p.channels) { value(channel) * p.scale } else { 0.0 };
+        *y = if sum { *y + value } else { value };
+    }
+}

@@ -1,0 +1,84 @@
+//! Shortcuts without weights: means or copies of channels, at another size.
+
+use crate::error::Result;
+use crate::kernels::regroup::{RegroupParams, regroup};
+use crate::model::graph::{Border, Regroup, Resize, Window};
+use crate::plan::Resource;
+use crate::plan::fused::Shortcut;
+use crate::plan::node::Node;
+use crate::plan::partition::RowRange;
+
+use super::lowering::Lowering;
+use super::sizing::{Reach, Sizing};
+
+/// Returns the node of a shortcut.
+///
+/// # Errors
+/// [`crate::Error::TooLarge`] if four rows of its output exceed a binding.
+pub(super) fn node(sizing: &Sizing<'_>, shortcut: &Shortcut) -> Result<Node> {
+    let &Shortcut { regroup, input, sum, output, .. } = shortcut;
+    let partition = match sum {
+        Some(sum) => sizing.partition(sum).clone(),
+        None => sizing.cut(output, Some(input), 0)?,
+    };
+    let (window, doubled) = match regroup.resize {
+        Resize::Keep => (Window::same(1), false),
+        Resize::Double => (Window::same(1), true),
+        Resize::Halve => (Window { side: 2, stride: 2, border: Border::After }, false),
+    };
+    let reads = vec![sizing.read(&partition, input, Reach::Filter { window, doubled })];
+    let replaces = sum.map(|sum| sizing.producer(sum));
+    Ok(Node { replaces, ..sizing.storing(output, partition, reads) })
+}
+
+/// Returns the rows of the output that rows of the input belong to.
+fn made_of(regroup: Regroup, RowRange { start, end }: RowRange) -> RowRange {
+    match regroup.resize {
+        Resize::Keep => RowRange { start, end },
+        Resize::Double => RowRange { start: start * 2, end: end * 2 },
+        // Chunks begin with an even row, and an odd last row is dropped.
+        Resize::Halve => RowRange { start: start / 2, end: end / 2 },
+    }
+}
+
+impl Lowering<'_> {
+    /// Computes chunk `chunk` of a shortcut, with a launch for each chunk of its input.
+    pub(super) fn regroup(&mut self, shortcut: &Shortcut, chunk: usize, measure: bool) {
+        let &Shortcut { regroup: kind, input, sum, output, scale, .. } = shortcut;
+        let [from, to] = [input, output].map(|tensor| self.fused.shape(tensor));
+        let target = self.place(output, chunk);
+        let (storage, own) = (self.output_of_stage().storage, self.rows(chunk));
+        let source = self.tensor(input).clone();
+        for index in 0..source.partition.count() {
+            let held = source.partition.chunk(index);
+            let rows = made_of(kind, held).intersect(own);
+            if rows.start >= rows.end {
+                continue;
+            }
+            let first = match kind.resize {
+                Resize::Keep => rows.start,
+                Resize::Double => rows.start / 2,
+                Resize::Halve => rows.start * 2,
+            };
+            let params = RegroupParams {
+                pixels: rows.count() * to.width,
+                width: to.width,
+                channels: to.channels,
+                channels4: to.channels4(),
+                x_width: from.width,
+                x_channels4: from.channels4(),
+                x_offset: (first - held.start) * from.width * from.channels4(),
+                y_offset: (rows.start - own.start) * to.width * to.channels4(),
+                side: kind.side(),
+                places: kind.places(),
+                count: kind.count(from.channels, to.channels),
+                scale,
+            };
+            let launch = regroup(storage, kind.resize == Resize::Double, sum.is_some(), params);
+            self.launch(launch, &[Resource::Buffer(source.chunk(index)), Resource::Buffer(target)]);
+        }
+        if measure {
+            self.measure(output, chunk);
+        }
+    }
+}
