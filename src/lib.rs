@@ -47,7 +47,6 @@ mod ordered;
 pub mod plan;
 mod printable;
 pub mod quality;
-mod rgba8;
 pub mod selftest;
 mod tensor;
 pub mod tiling;
@@ -120,8 +119,8 @@ pub mod internals {
     pub use crate::limits::PlannedUnits;
     pub use crate::model::config;
     pub use crate::printable::Printable;
-    pub use crate::rgba8::{NOT_FINITE, rgba8};
     pub use crate::tensor::MAX_PIXELS;
+    pub use crate::tensor::rgba8::{NOT_FINITE, rgba8};
     pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
 }
 

@@ -1,6 +1,8 @@
 //! Shapes, element types and byte counts, with checked arithmetic. Independent of files, graphs and
 //! devices.
 
+pub(crate) mod rgba8;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

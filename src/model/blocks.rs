@@ -97,13 +97,14 @@ impl Blocks {
         let mut hidden = self.norm_silu(&format!("{name}.norm1"), x);
         hidden = self.conv3(&format!("{name}.conv1"), hidden, channels);
         hidden = self.norm_silu(&format!("{name}.norm2"), hidden);
-        hidden = self.conv3(&format!("{name}.conv2"), hidden, channels);
+        // Before `conv2`, which adds to the residual's memory.
         let own = if self.graph.shape(x).channels == channels {
             x
         } else {
             self.graph.conv2d(&format!("{name}.conv_shortcut"), x, channels, 1)
         };
         let residual = residual(&mut self.graph, own);
+        hidden = self.conv3(&format!("{name}.conv2"), hidden, channels);
         self.graph.add(residual, hidden)
     }
 

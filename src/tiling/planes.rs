@@ -1,7 +1,7 @@
 //! Pixels of an image, or of a part of it: planes of f32.
 
-use crate::rgba8::rgba8;
 use crate::tensor::Size;
+use crate::tensor::rgba8::rgba8;
 
 /// Planes of red, green, blue and perhaps opacity, `[c, h, w]`, about -1 to 1.
 #[derive(Debug, Clone, PartialEq)]

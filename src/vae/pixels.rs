@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::plan::Output;
-use crate::rgba8::NOT_FINITE;
 use crate::tensor::Size;
+use crate::tensor::rgba8::NOT_FINITE;
 
 /// The kind of a result's pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -327,7 +327,7 @@ fn refuses_other_networks_of_known_classes() {
         ("wan21", "dim_mult", json!([])),
         ("wan21", "num_res_blocks", json!(0)),
         ("wan21", "base_dim", json!(0)),
-        ("qwen_image_layered", "input_channels", json!(5)),
+        ("qwen_image_layered", "input_channels", json!("4")),
         ("qwen_image21", "is_residual", json!(false)),
         ("qwen_image21", "patch_size", json!(2)),
         ("qwen_image21", "attn_scales", json!([1.0])),

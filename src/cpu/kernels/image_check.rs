@@ -3,7 +3,7 @@
 use crate::cpu::call::{Call, at};
 use crate::kernels::WORKGROUP;
 use crate::kernels::edges::{CHECK_WORDS, ImageCheckParams};
-use crate::rgba8::NOT_FINITE;
+use crate::tensor::rgba8::NOT_FINITE;
 
 pub(super) fn run(mut call: Call<'_>) {
     let p: ImageCheckParams = call.params();

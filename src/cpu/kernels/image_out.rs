@@ -1,11 +1,11 @@
-//! The network's image as RGBA8, with the mark of [`crate::rgba8`] for values that are
+//! The network's image as RGBA8, with the mark of [`rgba8`] for values that are
 //! not finite.
 
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at};
 use crate::kernels::edges::ImageOutParams;
-use crate::rgba8::rgba8;
+use crate::tensor::rgba8::rgba8;
 
 pub(super) fn run(mut call: Call<'_>) {
     let p: ImageOutParams = call.params();

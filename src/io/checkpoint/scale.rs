@@ -95,11 +95,13 @@ pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Resu
     };
     let fits = |family: &&Family| {
         let other = family.config();
-        other.network.name() == config.network.name() && is_alike(&other)
+        let same_images = other.out_channels == config.out_channels;
+        other.network.name() == config.network.name() && same_images && is_alike(&other)
     };
     if !fits(&family) {
         let describe = |config: &AutoencoderConfig| {
-            format!("{} with {} latent channels", config.network.name(), config.latent_channels)
+            let opacity = if config.out_channels == 4 { " and opacity" } else { "" };
+            format!("{} with {} latent channels{opacity}", config.network.name(), config.latent_channels)
         };
         let others: Vec<&str> = FAMILIES.iter().filter(fits).map(|family| family.name).collect();
         let others = if others.is_empty() { String::new() } else { format!(": one of {}", others.join(", ")) };
