@@ -14,6 +14,7 @@ use wgvae_media::image_file::{self, ImageFormat, PngRows, encode_image, numbered
 use wgvae_media::part_file::{PartFile, check_writable};
 
 use super::interrupt::Interrupt;
+use super::stderr::note;
 use super::stdio;
 
 /// Name of the tensor in a .safetensors file of raw floats.
@@ -120,6 +121,14 @@ impl OutputFiles {
         }
     }
 
+    /// Prints a note if the files lose the opacity of a model whose images have `channels`
+    /// channels.
+    pub(super) fn say_lost_alpha(&self, channels: u32) {
+        if let Format::Picture(format) = self.format {
+            say_lost_alpha(&self.path, format, channels);
+        }
+    }
+
     /// Fails if the format cannot hold an image of `size`. Call it before the decode.
     pub(super) fn check_size(&self, size: Size) -> Result<()> {
         match self.format {
@@ -128,9 +137,9 @@ impl OutputFiles {
         }
     }
 
-    /// Begins the next image, of `size` pixels. Its file appears under its name when
+    /// Begins the next image, of `size` pixels and `channels`. Its file appears under its name when
     /// [`Interrupt::write`] gets the result of [`Self::finish`].
-    pub(super) fn image(&mut self, size: Size, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
+    pub(super) fn image(&mut self, size: Size, channels: u32, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
         let index = self.begun;
         self.begun += 1;
         if let Format::Picture(_) = self.format {
@@ -140,8 +149,9 @@ impl OutputFiles {
         }
         let (format, count, last) = (self.format, self.count, self.parts.len() - 1);
         let part = &mut self.parts[last];
-        let shape = [count, 3, size.height as usize, size.width as usize];
-        let raw = |header: Vec<u8>| RawSink::new(header, index, size);
+        let planes = channels as usize;
+        let shape = [count, planes, size.height as usize, size.width as usize];
+        let raw = |header: Vec<u8>| RawSink { header, first: index * planes, size };
         let content = match format {
             Format::Picture(format) => match (format, part.file()?) {
                 (ImageFormat::Png, Some(file)) => Content::Png(Box::new(PngRows::new(file, size)?)),
@@ -159,6 +169,14 @@ impl OutputFiles {
     }
 }
 
+/// Prints a note if a picture in `format` loses the opacity of a model whose images have `channels`
+/// channels.
+pub(super) fn say_lost_alpha(path: &Path, format: ImageFormat, channels: u32) {
+    if (format, channels) == (ImageFormat::Jpeg, 4) {
+        note(path, "JPEG has no transparency: it is dropped, not blended; .png and .webp keep it");
+    }
+}
+
 /// Writer for the rows of one image.
 #[derive(Debug)]
 pub(super) struct ImageSink<'a> {
@@ -173,7 +191,7 @@ enum Content {
     Png(Box<PngRows>),
     /// Rows collected, because the encoder needs the whole image.
     Whole { format: ImageFormat, size: Size, data: Vec<u8> },
-    /// Rows written to their positions in each of the three planes.
+    /// Rows written to their positions in each of the planes.
     Raw(RawSink),
 }
 
@@ -208,28 +226,23 @@ impl ImageSink<'_> {
     }
 }
 
-/// Writer of f32 planes `[n, 3, h, w]` after a header.
+/// Writer of f32 planes `[n, c, h, w]` after a header.
 #[derive(Debug)]
 struct RawSink {
     header: Vec<u8>,
-    index: usize,
+    /// Index of the image's first plane.
+    first: usize,
     size: Size,
 }
 
 impl RawSink {
-    /// Creates a writer for image `index`.
-    fn new(header: Vec<u8>, index: usize, size: Size) -> Self {
-        Self { header, index, size }
-    }
-
     fn write(&self, part: &mut PartFile, rows: &Range<u32>, values: &[f32]) -> std::io::Result<()> {
         let (width, height) = (u64::from(self.size.width), u64::from(self.size.height));
-        if self.index == 0 && rows.start == 0 {
+        if self.first == 0 && rows.start == 0 {
             part.seek(SeekFrom::Start(0))?;
             part.write_all(&self.header)?;
         }
-        for (plane, values) in (self.index as u64 * 3..).zip(values.chunks_exact(rows.len() * self.size.width as usize))
-        {
+        for (plane, values) in (self.first as u64..).zip(values.chunks_exact(rows.len() * self.size.width as usize)) {
             let element = (plane * height + u64::from(rows.start)) * width;
             part.seek(SeekFrom::Start(self.header.len() as u64 + element * 4))?;
             part.write_all(&to_bytes(values))?;
