@@ -8,6 +8,7 @@ use wgvae::internals::rgba8;
 use wgvae::quality::{psnr, squared_differences, ssim};
 use wgvae::{HostTensor, Size};
 
+use crate::decode::{assert_deep, assert_exr};
 use crate::encode::png;
 use crate::families::metadata_of;
 use crate::formula;
@@ -92,6 +93,15 @@ fn opacity_is_decoded_to_png_and_webp_but_not_to_jpeg() {
 }
 
 #[test]
+fn opacity_is_kept_in_sixteen_bits_and_in_floats() {
+    let folder = folder();
+    folder.decode(&["-o", "out.npy"]).ok();
+    let values = folder.npy("out.npy").data;
+    assert_deep(&folder, &["-o", "out.png", "--bit-depth", "16"], "out.png", &values);
+    assert_exr(&folder, &["-o", "out.exr"], "out.exr", &values);
+}
+
+#[test]
 fn layers_become_numbered_pictures() {
     let folder = folder();
     for index in 0..3 {
@@ -108,9 +118,17 @@ fn layers_become_numbered_pictures() {
         assert_eq!(floats, folder.npy(&format!("single-{index}.npy")).data, "layer {index}");
         assert_eq!(rgba(&folder, &format!("out-{index}.png")), levels_of(floats), "layer {index}");
     }
+    folder.decode(&["-o", "deep.png", "--bit-depth", "16"]).ok();
+    for index in 0..3 {
+        let deep = image::load_from_memory(&folder.read(&format!("deep-{}.png", index + 1))).unwrap();
+        assert_eq!(deep.color(), image::ColorType::Rgba16);
+    }
     let before = folder.names();
     let refused = |more: &[&str], words: &[&str]| folder.decode(more).failed(&format!("{more:?}"), 1, words);
-    refused(&["-o", "out.mp4"], &["out.mp4", "png, jpg, jpeg, webp, npy, safetensors", "not for video", "\"mp4\""]);
+    refused(
+        &["-o", "out.mp4"],
+        &["out.mp4", "png, jpg, jpeg, webp, exr, npy, safetensors", "not for video", "\"mp4\""],
+    );
     refused(&["-o", "out.y4m"], &["out.y4m", "not for video"]);
     refused(&["-o", "%05d.png"], &["%05d.png", "a name without %", "not for video", "numbers"]);
     refused(&["-o", "-"], &["--output -", "one image", "3 images"]);

@@ -29,11 +29,12 @@ const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];
 const FOLDERS: [&str; 2] = ["docs/guide", "docs/reference"];
 
 /// Pages of the guide that must have commands: all of them are about the command line.
-const PAGES_OF_COMMANDS: [&str; 6] = [
+const PAGES_OF_COMMANDS: [&str; 7] = [
     "docs/guide/cli.md",
     "docs/guide/hub.md",
     "docs/guide/memory-budgets.md",
     "docs/guide/memory-report.md",
+    "docs/guide/pictures.md",
     "docs/guide/tiling.md",
     "docs/guide/video.md",
 ];

@@ -32,6 +32,7 @@ fn arguments_of_a_decode() {
     refused(&["-o", "out.y4m", "--tiling", "blend", "--tile-size", "12"], &["--tile-size", "a multiple of 8 pixels"]);
     refused(&["-o", "out.y4m", "--tile-size", "64"], &["--tile-size"]);
     refused(&["-o", "out.y4m", "--repeat", "3"], &["--repeat", "1 for a clip", "found 3"]);
+    refused(&["-o", "frames/%d.png", "--bit-depth", "16"], &["--bit-depth", "images", "a clip (--bits is for clips)"]);
     refused(&["-o", "frames/%d.png", "--bits", "10"], &["--bits", "pictures have 8 bits", "found 10"]);
     refused(&["-o", "out.mov", "--bits", "8"], &["--bits", "10 for out.mov", "found 8"]);
     refused(&["-o", "clip.npy"], &["--output", "a different file than --latents names", "clip.npy"]);

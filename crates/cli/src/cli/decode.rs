@@ -11,7 +11,7 @@ use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions,
 use wgvae_media::clip_files::{Bits, ClipName, Fps};
 
 use super::interrupt::Interrupt;
-use super::output::{FormatArg, OutputFiles};
+use super::output::{BitDepthArg, FormatArg, OutputFiles};
 use super::paths::{check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
@@ -31,8 +31,11 @@ pub(super) struct DecodeArgs {
     /// Files: f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy.
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
-    /// Picture to write (.png, .jpg or .webp), or all floats before clamping (.npy or
+    /// Picture to write (.png, .jpg, .webp or .exr), or all floats before clamping (.npy or
     /// .safetensors); - writes to stdout
+    ///
+    /// .exr holds 32-bit floats, where the picture's 0 to 1 are not clamped. They are values as displayed
+    /// (sRGB-encoded, not linear light), with straight alpha.
     ///
     /// The floats are `[n, 3, h, w]`, or `[n, 4, h, w]` for a model with opacity, in .safetensors
     /// the tensor `image`.
@@ -48,6 +51,11 @@ pub(super) struct DecodeArgs {
     /// Format on stdout, with -o - [default: png; for a clip y4m]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
+    /// Bits per channel of a .png picture [default: 8]
+    ///
+    /// 16 bits are rounded from the floats, half to even.
+    #[arg(long, value_enum)]
+    bit_depth: Option<BitDepthArg>,
     /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's
     /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
@@ -97,7 +105,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     args.check_image()?;
     let latents = timed("read latents", latents::from_source(&*source, args.tensor.as_deref())).await?;
     let latents = args.in_space(latents);
-    let mut files = OutputFiles::new(&args.output, args.format, latents.count())?;
+    let mut files = OutputFiles::new(&args.output, args.format, args.bit_depth, latents.count())?;
     let checkpoint = args.checkpoint(opened).await?;
     args.check_paths(&checkpoint, &files.names())?;
     let fits = latents.check_channels(checkpoint.config());

@@ -137,6 +137,7 @@ fn check_options(args: &DecodeArgs) -> Result<()> {
     if args.tiling == TilingArg::Estimate {
         return Err(Error::input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
     }
+    args.bit_depth.map_or(Ok(()), |depth| Err(depth.unfit("a clip (--bits is for clips)")))?;
     check_once(args.repeat)
 }
 
@@ -154,12 +155,12 @@ fn check_paths(args: &DecodeArgs, checkpoint: &Checkpoint, name: &ClipName, fram
 fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy();
     if let (ClipName::Standard, Some(format)) = (name, args.format) {
-        let expected = "one of png, jpg, webp, npy, safetensors, because the model is not for video";
+        let expected = "one of png, jpg, webp, exr, npy, safetensors, because the model is not for video";
         return Error::input("--format", expected, format.name());
     }
     let expected = match name {
         ClipName::Pictures(_) => "a name without %, because the model is not for video: pictures get numbers anyway",
-        _ => "one of png, jpg, jpeg, webp, npy, safetensors, because the model is not for video",
+        _ => "one of png, jpg, jpeg, webp, exr, npy, safetensors, because the model is not for video",
     };
     Error::input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""))
 }
