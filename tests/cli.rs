@@ -26,6 +26,8 @@ mod hub;
 mod interrupt;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/opacity.rs"]
+mod opacity;
 #[path = "cli/plan.rs"]
 mod plan;
 #[path = "support/png_header.rs"]

@@ -186,7 +186,7 @@ fn refused_arguments(more: &[&str]) -> Outcome {
 fn outputs_that_cannot_be_written() {
     let refused = |output: &str, words: &[&str]| refused_arguments(&["-o", output]).failed(output, 1, words);
     refused("missing/out.png", &["missing/out.png", "No such file"]);
-    refused("out.png.gif", &["out.png.gif", "png, jpg, jpeg, webp, npy, safetensors", "\"gif\""]);
+    refused("out.png.gif", &["out.png.gif", "png, jpg, jpeg, webp, exr, npy, safetensors", "\"gif\""]);
     refused("out", &["ending of output file out", "none"]);
     refused("/proc/out.png", &["/proc/out.png"]);
     let report = ["-o", "out.png", "--report", "missing/report.json"];

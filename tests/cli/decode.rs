@@ -67,6 +67,88 @@ fn a_png_has_the_same_pixels_as_a_whole_picture() {
     }
 }
 
+/// Decodes to a 16-bit PNG and compares it with the floats `[c, h, w]` of a decode.
+pub(crate) fn assert_deep(folder: &Folder, more: &[&str], name: &str, values: &[f32]) {
+    folder.decode(more).ok();
+    let picture = image::load_from_memory(&folder.read(name)).unwrap();
+    let plane = picture.width() as usize * picture.height() as usize;
+    let found = match picture {
+        image::DynamicImage::ImageRgb16(picture) => picture.into_raw(),
+        image::DynamicImage::ImageRgba16(picture) => picture.into_raw(),
+        other => panic!("{:?}", other.color()),
+    };
+    assert_eq!(found.len(), values.len());
+    for (index, found) in found.iter().enumerate() {
+        let channels = values.len() / plane;
+        let value = values[index % channels * plane + index / channels];
+        let wanted = ((value / 2.0 + 0.5).clamp(0.0, 1.0) * 65_535.0).round_ties_even();
+        assert_eq!(f32::from(*found), wanted, "{index} of {name}: {value}");
+    }
+}
+
+/// Decodes to `OpenEXR` and compares it with the floats `[c, h, w]` of a decode.
+pub(crate) fn assert_exr(folder: &Folder, more: &[&str], name: &str, values: &[f32]) {
+    folder.decode(more).ok();
+    let picture = image::load_from_memory(&folder.read(name)).unwrap();
+    let plane = picture.width() as usize * picture.height() as usize;
+    let found = match picture {
+        image::DynamicImage::ImageRgb32F(picture) => picture.into_raw(),
+        image::DynamicImage::ImageRgba32F(picture) => picture.into_raw(),
+        other => panic!("{:?}", other.color()),
+    };
+    assert_eq!(found.len(), values.len());
+    let channels = values.len() / plane;
+    let wanted = (0..values.len()).map(|index| values[index % channels * plane + index / channels] / 2.0 + 0.5);
+    assert!(wanted.eq(found), "{name}");
+}
+
+/// Tests deep pictures whole, in bands, in tiles, and on stdout and a device, which is no file.
+#[test]
+fn sixteen_bits_and_floats_are_those_of_the_network() {
+    let folder = Folder::new();
+    folder.decode(&["-o", "out.npy"]).ok();
+    let values = npy(&folder, "out.npy").data;
+    assert!(values.iter().any(|value| value.abs() > 1.0), "some are out of range");
+    for more in [&[][..], &["--memory-budget", "1400KiB"]] {
+        assert_deep(&folder, &[&["-o", "out.png", "--bit-depth", "16"], more].concat(), "out.png", &values);
+        assert_exr(&folder, &[&["-o", "out.exr"], more].concat(), "out.exr", &values);
+    }
+    let tiles = ["--tiling", "blend", "--tile-size", "8", "--tile-overlap", "2"];
+    folder.decode(&[&["-o", "tiles.npy"], &tiles[..]].concat()).ok();
+    let tiled = npy(&folder, "tiles.npy").data;
+    assert_deep(&folder, &[&["-o", "out.png", "--bit-depth", "16"], &tiles[..]].concat(), "out.png", &tiled);
+    assert_exr(&folder, &[&["-o", "out.exr"], &tiles[..]].concat(), "out.exr", &tiled);
+
+    for (format, depth, name) in [("png", &["--bit-depth", "16"][..], "out.png"), ("exr", &[], "out.exr")] {
+        let args = ["decode", "--model", "model", "--latents", "latents.safetensors", "--precision", "f32"];
+        folder.decode(&[&["-o", name], depth].concat()).ok();
+        let file = folder.read(name);
+        let on_stdout =
+            folder.command(&[&args[..], &["-o", "-", "--format", format], depth].concat()).output().unwrap();
+        assert_eq!(on_stdout.stdout, file, "{format}");
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("/dev/stdout", folder.path(&format!("pipe.{format}"))).unwrap();
+            let pipe = format!("pipe.{format}");
+            let piped = folder.command(&[&args[..], &["-o", &pipe, "--quiet"], depth].concat()).output().unwrap();
+            assert!(piped.stdout.starts_with(&file[..40]), "{format}");
+        }
+    }
+
+    let before = folder.names();
+    let refused = |more: &[&str], found: &str| {
+        let words = ["--bit-depth", ".png pictures of images", found];
+        folder.decode(more).failed(&format!("{more:?}"), 1, &words);
+    };
+    refused(&["-o", "no.jpg", "--bit-depth", "16"], "found 16 with no.jpg");
+    refused(&["-o", "no.webp", "--bit-depth", "8"], "found 8 with no.webp");
+    refused(&["-o", "no.exr", "--bit-depth", "16"], "found 16 with no.exr");
+    refused(&["-o", "no.npy", "--bit-depth", "16"], "found 16 with no.npy");
+    refused(&["-o", "-", "--format", "webp", "--bit-depth", "16"], "found 16 with --format webp");
+    folder.decode(&["-o", "no.png", "--bit-depth", "12"]).failed("12 bits", 2, &["--bit-depth", "8, 16"]);
+    assert_eq!(folder.names(), before);
+}
+
 #[test]
 fn raw_floats_equal_those_of_diffusers() {
     let folder = Folder::new();

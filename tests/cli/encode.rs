@@ -36,7 +36,7 @@ impl Folder {
         block_on(read_npy(&MemorySource::new(name.to_owned(), self.read(name)))).unwrap()
     }
 
-    fn safetensors(&self, name: &str, tensor: &str) -> (Header, HostTensor) {
+    pub(crate) fn safetensors(&self, name: &str, tensor: &str) -> (Header, HostTensor) {
         let source = MemorySource::new(name.to_owned(), self.read(name));
         let header = block_on(read_header(&source)).unwrap();
         let tensor = block_on(read_tensor(&source, tensor, &header.tensors[tensor])).unwrap();

@@ -1,6 +1,8 @@
 //! Other networks through the command line: latents for the diffusion model, the VAE's own latents,
 //! and options that an encoder cannot serve.
 
+use std::collections::BTreeMap;
+
 use pollster::block_on;
 use wgvae::HostTensor;
 use wgvae::config::AutoencoderConfig;
@@ -9,15 +11,20 @@ use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::read_header;
 
 use crate::formula;
-use crate::tool::{Entry, Folder, encoder_weights, fixture, fixture_path, safetensors};
+use crate::tool::{Entry, Folder, decoder_weights, encoder_weights, fixture, fixture_path, safetensors};
+
+/// Returns the metadata of a fixture.
+pub(crate) fn metadata_of(name: &str) -> BTreeMap<String, String> {
+    let source = FileSource::open(fixture_path(&format!("{name}.safetensors"))).unwrap();
+    block_on(read_header(&source)).unwrap().metadata
+}
 
 /// Makes a folder with the model of a fixture and the images of its golden encode.
 fn folder_of(name: &str) -> Folder {
-    let source = FileSource::open(fixture_path(&format!("{name}.safetensors"))).unwrap();
-    let metadata = block_on(read_header(&source)).unwrap().metadata;
+    let metadata = metadata_of(name);
     let config = AutoencoderConfig::from_json(&metadata["config"]).unwrap();
     let mut weights = encoder_weights(&config);
-    weights.extend(formula::decoder(&config).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))));
+    weights.extend(decoder_weights(&config));
     if config.batch_norm_eps.is_some() {
         let channels = [config.latent_scale().0.len()];
         let statistics = ["bn.running_mean", "bn.running_var"];

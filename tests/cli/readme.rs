@@ -19,6 +19,7 @@ use crate::commands::write_hollow;
 use crate::encode::png;
 use crate::formula;
 use crate::hub::server::{Hub, ID, Manners};
+use crate::opacity;
 use crate::tool::{Entry, Folder, Outcome, finish, repository, safetensors};
 
 /// Documents with commands, beside the pages of [`FOLDERS`].
@@ -28,11 +29,12 @@ const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];
 const FOLDERS: [&str; 2] = ["docs/guide", "docs/reference"];
 
 /// Pages of the guide that must have commands: all of them are about the command line.
-const PAGES_OF_COMMANDS: [&str; 6] = [
+const PAGES_OF_COMMANDS: [&str; 7] = [
     "docs/guide/cli.md",
     "docs/guide/hub.md",
     "docs/guide/memory-budgets.md",
     "docs/guide/memory-report.md",
+    "docs/guide/pictures.md",
     "docs/guide/tiling.md",
     "docs/guide/video.md",
 ];
@@ -99,6 +101,12 @@ fn folder() -> Folder {
     folder.write("wan_vae/diffusion_pytorch_model.safetensors", &safetensors(&weights));
     folder.write("clip.safetensors", &latents_file(&formula::latents(&[1, 16, 2, 1, 2])));
     std::fs::create_dir(folder.path("frames")).unwrap();
+    std::fs::create_dir(folder.path("layered_vae")).unwrap();
+    let (config, weights) = opacity::model();
+    folder.write("layered_vae/config.json", config.as_bytes());
+    folder.write("layered_vae/diffusion_pytorch_model.safetensors", &safetensors(&weights));
+    folder.write("layers.safetensors", &latents_file(&formula::latents(&[1, 16, 2, 1, 2])));
+    folder.write("cutout.png", &png(&[128; 32 * 24 * 4], 32, 24, ExtendedColorType::Rgba8));
     folder.write("photo.png", &png(&[128; 32 * 24 * 3], 32, 24, ExtendedColorType::Rgb8));
     let latents = formula::latents(&[1, 4, 4, 6]);
     folder.write("latents.safetensors", &latents_file(&latents));
@@ -262,7 +270,10 @@ fn every_command_of_the_documents_does_what_it_says() {
             println!("{document}: {command}");
             assert_eq!(outcome.code, Some(0), "{document}: {command}\n{}", outcome.stderr);
             assert!(!outcome.stdout.is_empty(), "{document}: {command} says nothing");
-            let missing: Vec<_> = written.iter().filter(|file| !folder.path(file).is_file()).collect();
+            // Pictures of several layers have numbers.
+            let is_written =
+                |file: &str| [file, &file.replace(".png", "-1.png")].map(|file| folder.path(file).is_file());
+            let missing: Vec<_> = written.iter().filter(|file| !is_written(file).contains(&true)).collect();
             assert!(missing.is_empty(), "{document}: {command} wrote no {missing:?}");
         }
     }

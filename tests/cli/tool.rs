@@ -93,8 +93,7 @@ pub(crate) fn golden() -> (String, HostTensor) {
 
 /// Returns the small model's decoder weights.
 pub(crate) fn weights() -> Entries {
-    let config = AutoencoderConfig::from_json(&golden().0).unwrap();
-    formula::decoder(&config).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
+    decoder_weights(&AutoencoderConfig::from_json(&golden().0).unwrap())
 }
 
 /// Returns the small model's weights, encoder included.
@@ -102,6 +101,11 @@ pub(crate) fn weights_of_both() -> Entries {
     let mut weights = weights();
     weights.extend(encoder_weights(&AutoencoderConfig::from_json(&golden().0).unwrap()));
     weights
+}
+
+/// Returns all weights of the decoder that `config` describes.
+pub(crate) fn decoder_weights(config: &AutoencoderConfig) -> Entries {
+    formula::decoder(config).iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect()
 }
 
 /// Returns all weights of the encoder that `config` describes.

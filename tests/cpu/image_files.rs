@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use wgvae::Size;
-use wgvae_media::image_file::{ImageFormat, Pixels, PngRows, encode_image, numbered, write_image};
+use wgvae_media::image_file::{
+    ImageFormat, Pixels, PngPixels, PngRows, encode_image, encode_png, numbered, write_image,
+};
 use wgvae_media::part_file::{PartFile, check_writable, write_atomically};
 
 const SIZE: Size = Size { width: 5, height: 3 };
@@ -160,7 +162,8 @@ fn a_png_written_row_by_row_is_the_same_picture() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("rows.png");
     let mut part = PartFile::create(&path).expect("a part");
-    let mut rows = PngRows::new(part.file().expect("a part").expect("a file"), size).expect("a header");
+    let file = part.file().expect("a part").expect("a file");
+    let mut rows = PngRows::new(file, size, PngPixels::Rgba8).expect("a header");
     for band in data.chunks(61 * 4 * 7) {
         rows.write(band).expect("rows");
     }
@@ -174,12 +177,51 @@ fn a_png_written_row_by_row_is_the_same_picture() {
     assert_eq!(image::load_from_memory(&whole).expect("a png").into_rgba8().into_raw(), data);
 }
 
+/// Tests 16-bit levels of floats whose exact levels are known, planes of any number of rows, and
+/// the chunk that says what levels mean.
+#[test]
+fn sixteen_bits_are_rounded_half_to_even_and_marked_as_srgb() {
+    let size = Size { width: 4, height: 2 };
+    let level = |level: f32| level / 32_767.5 - 1.0;
+    // 0 is level 32767.5; 2 and -7 are clamped.
+    let red = [-1.0, 1.0, 0.0, 2.0, -7.0, level(1000.0), level(30_000.5), level(32_766.5)];
+    let wanted = [0, 65_535, 32_768, 65_535, 0, 1000, 30_000, 32_766];
+    for (channels, pixels) in [(3_u16, PngPixels::Rgb16), (4, PngPixels::Rgba16)] {
+        assert_eq!(PngPixels::sixteen_bits(channels.into()), pixels);
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let mut rows = PngRows::new(file.reopen().expect("a file"), size, pixels).expect("a header");
+        let planes = |row: usize| -> Vec<f32> {
+            let plane = |channel: u16| red[row * 4..][..4].iter().map(move |value| value / f32::from(1 + channel));
+            (0..channels).flat_map(plane).collect()
+        };
+        let mut data = Vec::new();
+        for row in [0, 1] {
+            rows.write_floats(&planes(row)).expect("rows");
+            data.extend(pixels.sixteen_bit_rows(&planes(row)));
+        }
+        rows.finish().expect("the end");
+        let whole = encode_png(size, pixels, &data).expect("a png");
+        let read = std::fs::read(file.path()).expect("a file");
+        for file in [&read, &whole] {
+            assert!(file.windows(4).any(|chunk| chunk == b"sRGB"));
+            let image = image::load_from_memory(file).expect("a png");
+            assert_eq!((image.color().bits_per_pixel(), image.color().has_alpha()), (16 * channels, channels == 4));
+            let levels = if channels == 4 { image.into_rgba16().into_raw() } else { image.into_rgb16().into_raw() };
+            let first: Vec<u16> = levels.iter().step_by(channels.into()).copied().collect();
+            assert_eq!(first, wanted);
+            assert_eq!(levels[1..3], [16_384, 21_845], "-1/2 is level 16383.75, -1/3 is 21845");
+        }
+    }
+    let text = encode_png(size, PngPixels::Rgb16, &[0; 10]).expect_err("too short").to_string();
+    assert!(text.contains("4x2 image as Png"), "{text}");
+}
+
 #[test]
 fn a_png_with_rows_missing_is_an_error_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut part = PartFile::create(&folder.path().join("short.png")).expect("a part");
-    let mut rows =
-        PngRows::new(part.file().expect("a part").expect("a file"), Size { width: 4, height: 4 }).expect("a header");
+    let file = part.file().expect("a part").expect("a file");
+    let mut rows = PngRows::new(file, Size { width: 4, height: 4 }, PngPixels::Rgba8).expect("a header");
     rows.write(&[0; 16]).expect("a row");
     rows.finish().expect_err("three rows are missing");
     drop(part);

@@ -34,10 +34,10 @@ impl Fixture {
         block_on(read_tensor(&self.source, name, &self.header.tensors[name])).unwrap()
     }
 
-    /// Returns a picture `[h, w, 3]` of U8.
+    /// Returns a picture `[h, w, 3]` or `[h, w, 4]` of U8.
     pub(crate) fn picture(&self, name: &str) -> (Size, Vec<u8>) {
         let info = &self.header.tensors[name];
-        let [height, width, 3] = info.shape[..] else { panic!("{name} is {:?}", info.shape) };
+        let [height, width, 3 | 4] = info.shape[..] else { panic!("{name} is {:?}", info.shape) };
         let size = Size { width: width.try_into().unwrap(), height: height.try_into().unwrap() };
         (size, block_on(self.source.read_at(info.offset, info.bytes)).unwrap())
     }

@@ -1,17 +1,18 @@
-//! Encoding of images to files: whole images in any format, and PNG row by row.
+//! Encoding of images to files: whole images in any 8-bit format, and PNG and `OpenEXR` row by row.
 
-use std::cell::RefCell;
-use std::fs::File;
-use std::io::{Cursor, Write};
+mod exr;
+mod png_rows;
+
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use image::codecs::jpeg::JpegEncoder;
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 use wgvae::{Error, Result, Size};
 
+pub use self::exr::ExrImage;
+pub use self::png_rows::{PngPixels, PngRows, encode_png};
 use super::part_file::write_atomically;
 
 /// Quality of JPEG files, out of 100.
@@ -110,8 +111,10 @@ pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>>
     let Size { width, height } = pixels.size;
     let mut file = Cursor::new(Vec::new());
     let encoded = match format {
-        ImageFormat::Png => PngEncoder::new_with_quality(&mut file, CompressionType::Fast, FilterType::Adaptive)
-            .write_image(pixels.data, width, height, color),
+        ImageFormat::Png if color == ExtendedColorType::Rgba8 => {
+            return encode_png(pixels.size, PngPixels::Rgba8, pixels.data);
+        }
+        ImageFormat::Png => return encode_png(pixels.size, PngPixels::Rgb8, pixels.data),
         ImageFormat::WebP => WebPEncoder::new_lossless(&mut file).write_image(pixels.data, width, height, color),
         ImageFormat::Jpeg => {
             let encoder = JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY);
@@ -130,68 +133,6 @@ pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>>
 
 fn unfit(format: ImageFormat, size: Size, error: &dyn std::fmt::Display) -> Error {
     Error::input(format!("{size} image as {format:?}"), "an image this format can hold", error.to_string())
-}
-
-/// A PNG file that receives an RGBA picture row by row, with the settings of [`encode_image`].
-pub struct PngRows {
-    writer: png::StreamWriter<'static, Watched>,
-    failed: Rc<RefCell<Option<std::io::Error>>>,
-    size: Size,
-}
-
-impl std::fmt::Debug for PngRows {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PngRows").field("size", &self.size).finish_non_exhaustive()
-    }
-}
-
-impl PngRows {
-    /// Begins a picture of `size` in `file`.
-    pub fn new(file: File, size: Size) -> Result<Self> {
-        let failed = Rc::new(RefCell::new(None));
-        let file = Watched { file, failed: Rc::clone(&failed) };
-        let mut encoder = png::Encoder::new(file, size.width, size.height);
-        encoder.set_color(png::ColorType::Rgba);
-        encoder.set_depth(png::BitDepth::Eight);
-        encoder.set_compression(png::Compression::Fast);
-        encoder.set_filter(png::Filter::Adaptive);
-        let writer = encoder.write_header().and_then(|writer| writer.into_stream_writer_with_size(PNG_CHUNK_BYTES));
-        let writer = writer.map_err(|error| unfit(ImageFormat::Png, size, &error))?;
-        Ok(Self { writer, failed, size })
-    }
-
-    /// Adds rows, `[rows, w, 4]`.
-    pub fn write(&mut self, rows: &[u8]) -> std::io::Result<()> {
-        self.writer.write_all(rows)
-    }
-
-    /// Ends the file. Returns an error if rows are missing.
-    pub fn finish(self) -> std::io::Result<()> {
-        self.writer.finish().map_err(std::io::Error::from)?;
-        self.failed.take().map_or(Ok(()), Err)
-    }
-}
-
-/// Number of bytes of compressed data in one write.
-const PNG_CHUNK_BYTES: usize = 1 << 16;
-
-/// A file that remembers a failed write, because a PNG writer ignores errors while it is dropped.
-struct Watched {
-    file: File,
-    failed: Rc<RefCell<Option<std::io::Error>>>,
-}
-
-impl Write for Watched {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let keep = |error: &std::io::Error| {
-            self.failed.replace(Some(std::io::Error::new(error.kind(), error.to_string())));
-        };
-        self.file.write(bytes).inspect_err(keep)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.file.flush()
-    }
 }
 
 /// Encodes `pixels` by the ending of `path` and writes the file atomically.

@@ -19,7 +19,7 @@ use wgvae::Size;
 pub struct Picture {
     /// Extent in pixels.
     pub size: Size,
-    /// RGB levels, `[h, w, 3]`.
+    /// RGB levels `[h, w, 3]`, or RGBA levels `[h, w, 4]` with straight alpha. The length tells which.
     pub levels: Levels,
 }
 
@@ -33,12 +33,26 @@ pub enum Levels {
 }
 
 impl Picture {
-    /// Resizes the picture by PIL's Lanczos.
+    /// Returns the number of channels: 4 with alpha, else 3.
+    pub fn channels(&self) -> u32 {
+        let values = match &self.levels {
+            Levels::Eight(levels) => levels.len(),
+            Levels::Sixteen(levels) => levels.len(),
+        };
+        if self.size.pixels() * 4 == values as u64 { 4 } else { 3 }
+    }
+
+    /// Resizes the picture by PIL's Lanczos. As in PIL, colours are multiplied by alpha while they
+    /// are resized. PIL has no 16-bit RGBA, so that is done in the same way with more bits.
     #[must_use]
     pub fn resized(self, size: Size) -> Self {
+        if size == self.size {
+            return self;
+        }
+        let channels = self.channels();
         let levels = match self.levels {
-            Levels::Eight(levels) => Levels::Eight(resize(levels, self.size, size)),
-            Levels::Sixteen(levels) => Levels::Sixteen(resize(levels, self.size, size)),
+            Levels::Eight(levels) => Levels::Eight(resize(levels, channels, self.size, size)),
+            Levels::Sixteen(levels) => Levels::Sixteen(resize(levels, channels, self.size, size)),
         };
         Self { size, levels }
     }
@@ -49,18 +63,21 @@ impl Picture {
         if size == self.size {
             return self;
         }
+        let channels = self.channels() as usize;
         let levels = match self.levels {
-            Levels::Eight(levels) => Levels::Eight(middle(&levels, self.size, size)),
-            Levels::Sixteen(levels) => Levels::Sixteen(middle(&levels, self.size, size)),
+            Levels::Eight(levels) => Levels::Eight(middle(&levels, channels, self.size, size)),
+            Levels::Sixteen(levels) => Levels::Sixteen(middle(&levels, channels, self.size, size)),
         };
         Self { size, levels }
     }
 
-    /// Converts the picture to the input of an encoder: `[3, h, w]`, -1 to 1.
+    /// Converts the picture to the input of an encoder: `[3, h, w]` or `[4, h, w]`, -1 to 1. Alpha 0
+    /// becomes -1.
     pub fn to_floats(&self) -> Vec<f32> {
+        let channels = self.channels() as usize;
         match &self.levels {
-            Levels::Eight(levels) => floats(levels),
-            Levels::Sixteen(levels) => floats(levels),
+            Levels::Eight(levels) => floats(levels, channels),
+            Levels::Sixteen(levels) => floats(levels, channels),
         }
     }
 }
@@ -72,14 +89,14 @@ pub(super) fn middle_begin(from: u32, side: u32) -> usize {
 }
 
 /// Crops the middle of `levels`.
-fn middle<L: Level>(levels: &[L], from: Size, size: Size) -> Vec<L> {
-    let rows = levels.chunks_exact(from.width as usize * 3).skip(middle_begin(from.height, size.height));
-    let columns = middle_begin(from.width, size.width) * 3;
-    rows.take(size.height as usize).flat_map(|row| &row[columns..columns + size.width as usize * 3]).copied().collect()
+fn middle<L: Level>(levels: &[L], channels: usize, from: Size, size: Size) -> Vec<L> {
+    let rows = levels.chunks_exact(from.width as usize * channels).skip(middle_begin(from.height, size.height));
+    let (begin, length) = (middle_begin(from.width, size.width) * channels, size.width as usize * channels);
+    rows.take(size.height as usize).flat_map(|row| &row[begin..begin + length]).copied().collect()
 }
 
 /// Computes `2 v - 1` for `v` in 0 to 1, plane by plane. Each step rounds as in diffusers.
-fn floats<L: Level>(levels: &[L]) -> Vec<f32> {
-    let pixels = levels.as_chunks::<3>().0;
-    (0..3).flat_map(|channel| pixels.iter().map(move |pixel| 2.0 * pixel[channel].fraction() - 1.0)).collect()
+fn floats<L: Level>(levels: &[L], channels: usize) -> Vec<f32> {
+    let plane = |channel| levels.iter().skip(channel).step_by(channels).map(|level| 2.0 * level.fraction() - 1.0);
+    (0..channels).flat_map(plane).collect()
 }

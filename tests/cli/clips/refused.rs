@@ -32,6 +32,7 @@ fn arguments_of_a_decode() {
     refused(&["-o", "out.y4m", "--tiling", "blend", "--tile-size", "12"], &["--tile-size", "a multiple of 8 pixels"]);
     refused(&["-o", "out.y4m", "--tile-size", "64"], &["--tile-size"]);
     refused(&["-o", "out.y4m", "--repeat", "3"], &["--repeat", "1 for a clip", "found 3"]);
+    refused(&["-o", "frames/%d.png", "--bit-depth", "16"], &["--bit-depth", "images", "a clip (--bits is for clips)"]);
     refused(&["-o", "frames/%d.png", "--bits", "10"], &["--bits", "pictures have 8 bits", "found 10"]);
     refused(&["-o", "out.mov", "--bits", "8"], &["--bits", "10 for out.mov", "found 8"]);
     refused(&["-o", "clip.npy"], &["--output", "a different file than --latents names", "clip.npy"]);
@@ -127,11 +128,13 @@ fn models_and_options_of_images() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("frames")).unwrap();
     folder.write_clip(&formula::latents(&[1, 8, 3, 9, 10]));
+    // Each frame is an image by itself.
+    folder.decode_clip(&["-o", "out-of-clip.npy"]).ok();
+    assert_eq!(folder.npy("out-of-clip.npy").shape, [3, 3, 18, 20]);
     let decode = |latents: &str, more: &[&str], words: &[&str]| {
         let args = [&["decode", "--model", "model", "--latents", latents], more].concat();
         refuse(&folder, &format!("{more:?}"), &args, words);
     };
-    decode("clip.npy", &["-o", "out.npy"], &["clip.npy", "not for video", "[1, c, t, h, w]"]);
     decode("clip.npy", &["-o", "out.y4m"], &["out.y4m", "not for video"]);
     decode("latents.safetensors", &["-o", "frames/%05d.png"], &["frames/%05d.png", "not for video"]);
     decode("latents.safetensors", &["-o", "out.npy", "--fps", "24"], &["--fps", "latents of a clip", "24/1"]);

@@ -26,6 +26,8 @@ pub(super) struct CompareTilingArgs {
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
     /// Picture of the difference to write (.png, .jpg or .webp); mid grey where there is none
+    ///
+    /// It shows colours only. The numbers also measure the opacity of a model that has it.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Tilings to compare with `exact`, which is always decoded
@@ -86,7 +88,7 @@ pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     Ok(if args.json { super::to_json(&comparison.to_json()) } else { comparison.to_text() })
 }
 
-/// Result of one decode: floats `[3, h, w]`, the adapter, time and memory.
+/// Result of one decode: floats `[c, h, w]`, the adapter, time and memory.
 #[derive(Debug)]
 struct Decode {
     pixels: Vec<f32>,

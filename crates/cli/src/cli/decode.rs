@@ -11,7 +11,7 @@ use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions,
 use wgvae_media::clip_files::{Bits, ClipName, Fps};
 
 use super::interrupt::Interrupt;
-use super::output::{FormatArg, OutputFiles};
+use super::output::{BitDepthArg, FormatArg, OutputFiles};
 use super::paths::{check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
@@ -26,13 +26,21 @@ pub(super) struct DecodeArgs {
     model: ModelArgs,
     /// Latents `[n, c, h, w]` or `[c, h, w]`, for a clip `[1, c, t, h, w]`; - reads them from stdin
     ///
+    /// A model that is not for video makes one picture of each layer of `[n, c, layers, h, w]`.
+    ///
     /// Files: f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy.
     #[arg(long, value_name = "FILE")]
     latents: PathBuf,
-    /// Picture to write (.png, .jpg or .webp), or all floats before clamping (.npy or
+    /// Picture to write (.png, .jpg, .webp or .exr), or all floats before clamping (.npy or
     /// .safetensors); - writes to stdout
     ///
-    /// The floats are `[n, 3, h, w]`, in .safetensors the tensor `image`.
+    /// .exr holds 32-bit floats, where the picture's 0 to 1 are not clamped. They are values as displayed
+    /// (sRGB-encoded, not linear light), with straight alpha.
+    ///
+    /// The floats are `[n, 3, h, w]`, or `[n, 4, h, w]` for a model with opacity, in .safetensors
+    /// the tensor `image`.
+    ///
+    /// .png and .webp keep opacity, as straight alpha; .jpg cannot.
     ///
     /// Several pictures get numbers: out.png becomes out-1.png and so on. See --format for stdout.
     ///
@@ -43,6 +51,11 @@ pub(super) struct DecodeArgs {
     /// Format on stdout, with -o - [default: png; for a clip y4m]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
+    /// Bits per channel of a .png picture [default: 8]
+    ///
+    /// 16 bits are rounded from the floats, half to even.
+    #[arg(long, value_enum)]
+    bit_depth: Option<BitDepthArg>,
     /// Name of the tensor in a .safetensors file of latents [default: latents, or else ComfyUI's
     /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
@@ -85,18 +98,20 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     args.check_format()?;
     stdio::check_report(args.report.as_deref())?;
     let source = latents::open(&args.latents, args.tensor.as_deref())?;
-    if let Some(name) = args.clip(&*source).await? {
-        return clip::run(args, &name, source, &interrupt).await;
+    let (name, opened) = args.clip(&*source).await?;
+    if let Some(name) = name {
+        return clip::run(args, &name, (source, opened), &interrupt).await;
     }
     args.check_image()?;
     let latents = timed("read latents", latents::from_source(&*source, args.tensor.as_deref())).await?;
     let latents = args.in_space(latents);
-    let mut files = OutputFiles::new(&args.output, args.format, latents.count())?;
-    let checkpoint = args.model.open().await?;
+    let mut files = OutputFiles::new(&args.output, args.format, args.bit_depth, latents.count())?;
+    let checkpoint = args.checkpoint(opened).await?;
     args.check_paths(&checkpoint, &files.names())?;
     let fits = latents.check_channels(checkpoint.config());
     fits.map_err(|error| in_file(error, args.latents.display()))?;
     checkpoint.check_decoder()?;
+    files.say_lost_alpha(checkpoint.config().out_channels);
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
     checkpoint.check_space(latents.space())?;
 
@@ -117,10 +132,20 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
 }
 
 impl DecodeArgs {
-    /// Returns the output clip, if this is a decode of one: by the shape of the latents, or by the
-    /// name of the output.
-    async fn clip(&self, latents: &dyn ByteSource) -> Result<Option<ClipName>> {
-        let is_clip = latents::are_of_clip(latents, self.tensor.as_deref()).await;
+    /// Returns the output clip, if this is a decode of one: by the shape of the latents and the
+    /// model, or by the name of the output. Also returns the model, if it had to be opened.
+    async fn clip(&self, latents: &dyn ByteSource) -> Result<(Option<ClipName>, Option<Checkpoint>)> {
+        if !latents::are_of_clip(latents, self.tensor.as_deref()).await {
+            return Ok((self.clip_name(false)?, None));
+        }
+        // To a model that is not for video, frames are layers or images of their own.
+        let checkpoint = self.model.open().await?;
+        Ok((self.clip_name(checkpoint.config().has_time())?, Some(checkpoint)))
+    }
+
+    /// Returns the output clip, if the latents are of a clip or only a clip can have the output's
+    /// name.
+    fn clip_name(&self, is_clip: bool) -> Result<Option<ClipName>> {
         if stdio::is_meant(&self.output) {
             return match (is_clip, self.format) {
                 (true, Some(other)) if other != FormatArg::Y4m => {
@@ -134,6 +159,14 @@ impl DecodeArgs {
             return ClipName::expect(&self.output, "--output, of latents of a clip").map(Some);
         }
         Ok(ClipName::of(&self.output)?.filter(ClipName::is_only_clip))
+    }
+
+    /// Returns the model: `opened`, or else opened now.
+    async fn checkpoint(&self, opened: Option<Checkpoint>) -> Result<Checkpoint> {
+        match opened {
+            Some(checkpoint) => Ok(checkpoint),
+            None => self.model.open().await,
+        }
     }
 
     /// Fails for stdout that is a terminal, and for a format if the output's name has an ending.

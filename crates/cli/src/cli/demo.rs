@@ -19,7 +19,7 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     if stdio::is_meant(&args.output) {
         stdio::check_no_terminal()?;
     }
-    let mut files = OutputFiles::new(&args.output, None, latents.count())?;
+    let mut files = OutputFiles::new(&args.output, None, None, latents.count())?;
     let checkpoint = demo::checkpoint().await?;
 
     let both = if args.both { Some(compare(&checkpoint, &latents).await?) } else { None };

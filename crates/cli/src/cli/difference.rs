@@ -20,7 +20,7 @@ pub(super) struct Difference {
     pub(super) psnr: Option<f64>,
 }
 
-/// Measures `image` against `exact`, both `[3, h, w]` with values of about -1 to 1.
+/// Measures `image` against `exact`, both `[c, h, w]` with values of about -1 to 1.
 pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
     let (mut max, mut sum, mut squares) = (0.0_f64, 0.0, 0.0);
     for (&value, &wanted) in image.iter().zip(exact) {
@@ -35,7 +35,7 @@ pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
     Difference { max, mean: sum / count, psnr }
 }
 
-/// Draws the difference as RGB8 `[h, w, 3]` of `size` pixels. Mid grey means that `image` and
+/// Draws the difference of the colours as RGB8 `[h, w, 3]` of `size` pixels. Mid grey means that `image` and
 /// `exact` are equal; where `image` is lighter, so is the picture, by `amplify` times the
 /// difference.
 pub(super) fn picture(image: &[f32], exact: &[f32], size: Size, amplify: u32) -> Vec<u8> {

@@ -11,7 +11,7 @@ use wgvae::internals::clips::is_clip;
 use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Result, Size, Vae};
 use wgvae_media::clip_files::{ClipName, Pad, images_shape};
 
-use super::images::{ImageFile, SizeArgs, Source};
+use super::images::{ImageFile, SizeArgs, Source, Taken};
 use super::interrupt::Interrupt;
 use super::latents_output::{Encoding, LatentsFormat, LatentsOutput};
 use super::paths::{Named, check_replaced, model_files};
@@ -26,6 +26,9 @@ pub(super) struct EncodeArgs {
     model: ModelArgs,
     /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy,
     /// .safetensors); all of one size, unless --each is given
+    ///
+    /// A model with opacity takes it from PNG and WebP, and floats with 4 channels. Other pictures are
+    /// opaque.
     ///
     /// Use - for a picture, floats or y4m on stdin.
     ///
@@ -119,7 +122,8 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     if !args.moments {
         checkpoint.check_space(args.space())?;
     }
-    let files = args.open_images(checkpoint.config().image_step(args.space())).await?;
+    let config = checkpoint.config();
+    let files = args.open_images(Taken::by(config, config.image_step(args.space()))).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
 
     let device = open_device(&args.device, &args.elements).await?;
@@ -193,12 +197,12 @@ impl EncodeArgs {
         check_replaced(&inputs, &outputs)
     }
 
-    /// Opens all files, for images whose sides are multiples of `factor` pixels. Images that go
-    /// into one output file must have one size.
-    async fn open_images(&self, factor: u32) -> Result<Vec<ImageFile>> {
+    /// Opens all files, for a model that takes `taken`. Images that go into one output file must
+    /// have one size.
+    async fn open_images(&self, taken: Taken) -> Result<Vec<ImageFile>> {
         let mut files: Vec<ImageFile> = Vec::new();
         for path in &self.image {
-            files.push(self.size.open(path, factor).await?);
+            files.push(self.size.open(path, taken).await?);
         }
         let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
         let other = images.iter().find(|image| !self.each && image.size != images[0].size);

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use wgvae::config::AutoencoderConfig;
 use wgvae::files::{ByteSource, FileSource, MemorySource, read_images};
 use wgvae::{Error, HostTensor, Images, Result, Size};
-use wgvae_media::picture::{Fit, Fitted, PictureFile, Resize};
+use wgvae_media::picture::{Fit, Fitted, PictureFile, Remark, Resize};
 
 use super::stderr::note;
 use super::{in_file, stdio};
@@ -68,30 +69,53 @@ pub(super) struct Source {
 #[derive(Debug)]
 enum Content {
     /// Picture of which only the header has been read.
-    Picture(PictureFile, Fitted),
+    Picture {
+        file: PictureFile,
+        fitted: Fitted,
+        keep_alpha: bool,
+    },
     Floats(Images),
 }
 
+/// Images that a model takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    /// Number whose multiples are the sides in pixels.
+    factor: u32,
+    /// Number of channels: 4 for a model with opacity, else 3.
+    channels: u32,
+}
+
+impl Taken {
+    /// Returns the images that a model of `config` takes, with sides in multiples of `factor`.
+    pub(super) fn by(config: &AutoencoderConfig, factor: u32) -> Self {
+        Self { factor, channels: config.in_channels }
+    }
+
+    fn has_alpha(self) -> bool {
+        self.channels == 4
+    }
+}
+
 impl SizeArgs {
-    /// Opens the file at `path` for a model whose images have sides that are multiples of `factor`
-    /// pixels.
+    /// Opens the file at `path` for a model that takes `taken`.
     ///
     /// # Errors
     /// For a file that is no image, sizes that the model does not take, and values that are not
     /// finite.
-    pub(super) async fn open(&self, path: &Path, factor: u32) -> Result<ImageFile> {
+    pub(super) async fn open(&self, path: &Path, taken: Taken) -> Result<ImageFile> {
         let content = if stdio::is_meant(path) {
             let (name, bytes) = (Path::new(stdio::STDIN), stdio::read()?);
             if PictureFile::begins(&bytes) {
-                self.picture(name, PictureFile::from_bytes(name, bytes)?, factor)?
+                self.picture(name, PictureFile::from_bytes(name, bytes)?, taken)?
             } else {
-                Content::Floats(self.floats(name, &MemorySource::new(stdio::STDIN, bytes), factor).await?)
+                Content::Floats(self.floats(name, &MemorySource::new(stdio::STDIN, bytes), taken).await?)
             }
         } else if PictureFile::is_picture(path)? {
-            self.picture(path, PictureFile::open(path)?, factor)?
+            self.picture(path, PictureFile::open(path)?, taken)?
         } else {
             check_ending(path)?;
-            Content::Floats(self.floats(path, &FileSource::open(path)?, factor).await?)
+            Content::Floats(self.floats(path, &FileSource::open(path)?, taken).await?)
         };
         Ok(ImageFile { path: path.to_owned(), content })
     }
@@ -125,29 +149,29 @@ impl SizeArgs {
         Ok(middle)
     }
 
-    fn picture(&self, path: &Path, picture: PictureFile, factor: u32) -> Result<Content> {
-        let name = path.display().to_string();
+    fn picture(&self, path: &Path, file: PictureFile, taken: Taken) -> Result<Content> {
+        let (name, factor, keep_alpha) = (path.display().to_string(), taken.factor, taken.has_alpha());
         let resize = Resize { to: self.resize, fit: self.fit.into(), exact: self.exact_size };
-        let fitted = resize.fit(&name, picture.size(), factor)?;
-        for remark in picture.remarks() {
+        let fitted = resize.fit(&name, file.size(), factor)?;
+        for remark in file.remarks().iter().filter(|remark| !keep_alpha || **remark != Remark::Alpha) {
             note(path, &remark.to_string());
         }
         if fitted.size != fitted.wanted {
             note(path, &format!("scaled to {}, as {} is no multiple of {factor} pixels", fitted.size, fitted.wanted));
         }
-        Ok(Content::Picture(picture, fitted))
+        Ok(Content::Picture { file, fitted, keep_alpha })
     }
 
-    async fn floats(&self, path: &Path, source: &dyn ByteSource, factor: u32) -> Result<Images> {
+    async fn floats(&self, path: &Path, source: &dyn ByteSource, taken: Taken) -> Result<Images> {
         let name = path.display().to_string();
         if self.resize.is_some() {
             return Err(Error::input("--resize", "pictures", format!("floats in {name}")));
         }
         let tensor = read_images(source, self.tensor.as_deref()).await?;
-        check_shape(&tensor, &name)?;
+        check_shape(&tensor, &name, taken)?;
         say_range(&tensor, path);
         let images = Images::new(tensor).map_err(|error| in_file(error, path.display()))?;
-        self.check_multiple(images.size(), path, factor)?;
+        self.check_multiple(images.size(), path, taken.factor)?;
         Ok(images)
     }
 
@@ -170,7 +194,7 @@ impl ImageFile {
     /// Returns the file, count and size of the images.
     pub(super) fn source(&self) -> Source {
         let (count, size) = match &self.content {
-            Content::Picture(_, fitted) => (1, fitted.size),
+            Content::Picture { fitted, .. } => (1, fitted.size),
             Content::Floats(images) => (images.count(), images.size()),
         };
         Source { file: self.path.clone(), count, size }
@@ -182,12 +206,10 @@ impl ImageFile {
     /// For a picture that cannot be read, or does not fit into memory.
     pub(super) fn read(self) -> Result<Images> {
         match self.content {
-            Content::Picture(picture, fitted) => {
-                let data = fitted.apply(picture.read()?).to_floats();
-                Images::new(HostTensor {
-                    shape: vec![3, fitted.size.height as usize, fitted.size.width as usize],
-                    data,
-                })
+            Content::Picture { file, fitted, keep_alpha } => {
+                let picture = fitted.apply(if keep_alpha { file.read_with_alpha()? } else { file.read()? });
+                let shape = [picture.channels(), fitted.size.height, fitted.size.width].map(|axis| axis as usize);
+                Images::new(HostTensor { shape: shape.to_vec(), data: picture.to_floats() })
             }
             Content::Floats(images) => Ok(images),
         }
@@ -207,14 +229,17 @@ fn check_ending(path: &Path) -> Result<()> {
     ))
 }
 
-/// Fails unless `tensor` is `[n, 3, h, w]` or `[3, h, w]` and not empty.
-fn check_shape(tensor: &HostTensor, name: &str) -> Result<()> {
-    let found = || format!("{:?}", tensor.shape);
-    match *tensor.shape.as_slice() {
-        _ if tensor.shape.contains(&0) => Err(Error::input(format!("image in {name}"), "no axis of extent 0", found())),
-        [3, _, _] | [_, 3, _, _] => Ok(()),
-        _ => Err(Error::input(format!("image in {name}"), "a shape [n, 3, h, w] or [3, h, w]", found())),
-    }
+/// Fails unless `tensor` is `[n, 3, h, w]` or `[3, h, w]`, or has 4 channels for a model with
+/// opacity, and is not empty.
+fn check_shape(tensor: &HostTensor, name: &str, taken: Taken) -> Result<()> {
+    let expected = match *tensor.shape.as_slice() {
+        _ if tensor.shape.contains(&0) => "no axis of extent 0",
+        [3, _, _] | [_, 3, _, _] => return Ok(()),
+        [4, _, _] | [_, 4, _, _] if taken.has_alpha() => return Ok(()),
+        _ if taken.has_alpha() => "a shape [n, 3, h, w] or [n, 4, h, w], or without n",
+        _ => "a shape [n, 3, h, w] or [3, h, w]",
+    };
+    Err(Error::input(format!("image in {name}"), expected, format!("{:?}", tensor.shape)))
 }
 
 /// Prints a note if values exceed the range of pictures. They are encoded all the same.

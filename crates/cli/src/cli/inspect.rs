@@ -105,8 +105,9 @@ fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2], clips: Option
         ("names", format!("{} spelling", checkpoint.layout())),
         ("network", config.network.name().to_owned()),
         ("latents", latents_text(config)),
-        ("scale of latents", scale_text(checkpoint.scale(), config)),
     ]);
+    rows.extend(image_text(config).map(|text| ("images", text)));
+    rows.extend([("scale of latents", scale_text(checkpoint.scale(), config))]);
     rows.extend(own_text(config).map(|text| ("the VAE's own latents", text)));
     rows.extend(network_rows(&config.network));
     rows.extend([
@@ -129,6 +130,11 @@ fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2], clips: Option
         text.push_str(&format!("{name:<26}{value}\n"));
     }
     text
+}
+
+/// Describes the images, if they are not red, green and blue.
+fn image_text(config: &AutoencoderConfig) -> Option<String> {
+    (config.in_channels.max(config.out_channels) == 4).then(|| "4 channels: red, green, blue and opacity".to_owned())
 }
 
 fn latents_text(config: &AutoencoderConfig) -> String {

@@ -10,10 +10,11 @@ use wgvae::internals::convert::to_bytes;
 use wgvae::internals::npy::npy_header;
 use wgvae::internals::safetensors::safetensors_header;
 use wgvae::{Error, Result, Size};
-use wgvae_media::image_file::{self, ImageFormat, PngRows, encode_image, numbered};
+use wgvae_media::image_file::{self, ExrImage, ImageFormat, PngPixels, PngRows, encode_image, encode_png, numbered};
 use wgvae_media::part_file::{PartFile, check_writable};
 
 use super::interrupt::Interrupt;
+use super::stderr::note;
 use super::stdio;
 
 /// Name of the tensor in a .safetensors file of raw floats.
@@ -25,6 +26,7 @@ pub(super) enum FormatArg {
     Png,
     Jpg,
     Webp,
+    Exr,
     Npy,
     Safetensors,
     Y4m,
@@ -37,6 +39,7 @@ impl FormatArg {
             Self::Png => "png",
             Self::Jpg => "jpg",
             Self::Webp => "webp",
+            Self::Exr => "exr",
             Self::Npy => "npy",
             Self::Safetensors => "safetensors",
             Self::Y4m => "y4m",
@@ -44,11 +47,47 @@ impl FormatArg {
     }
 }
 
+/// Bits of a channel in a PNG file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum BitDepthArg {
+    #[value(name = "8")]
+    Eight,
+    #[value(name = "16")]
+    Sixteen,
+}
+
+impl BitDepthArg {
+    /// Returns the error for this depth with `output`, which is no PNG picture.
+    pub(super) fn unfit(self, output: &str) -> Error {
+        let bits = if self == Self::Eight { 8 } else { 16 };
+        Error::input("--bit-depth", "use with .png pictures of images", format!("{bits} with {output}"))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
+    /// Picture of 8 bits.
     Picture(ImageFormat),
+    Png16,
+    Exr,
     Npy,
     Safetensors,
+}
+
+impl Format {
+    /// Returns the format with the bits that the user gave. `output` names it in an error.
+    fn with_depth(self, depth: Option<BitDepthArg>, output: &str) -> Result<Self> {
+        match (self, depth) {
+            (Self::Picture(ImageFormat::Png), Some(BitDepthArg::Sixteen)) => Ok(Self::Png16),
+            (Self::Picture(ImageFormat::Png), _) | (_, None) => Ok(self),
+            (_, Some(depth)) => Err(depth.unfit(output)),
+        }
+    }
+
+    /// True if a file holds all images, and not one of them.
+    fn is_array(self) -> bool {
+        matches!(self, Self::Npy | Self::Safetensors)
+    }
 }
 
 /// The output file or files of a decode, while they are written.
@@ -63,16 +102,18 @@ pub(super) struct OutputFiles {
 
 impl OutputFiles {
     /// Prepares files for `count` images at `path`. On stdout they are in `format`, or PNG by
-    /// default.
+    /// default. `depth` is that of PNG.
     ///
     /// # Errors
-    /// For an unknown ending, a path that cannot be written, and several pictures on stdout.
-    pub(super) fn new(path: &Path, format: Option<FormatArg>, count: u32) -> Result<Self> {
+    /// For an unknown ending, a path that cannot be written, several pictures on stdout, and a
+    /// depth without PNG.
+    pub(super) fn new(path: &Path, format: Option<FormatArg>, depth: Option<BitDepthArg>, count: u32) -> Result<Self> {
         if stdio::is_meant(path) {
-            return Self::on_stdout(format.unwrap_or(FormatArg::Png), count);
+            return Self::on_stdout(format.unwrap_or(FormatArg::Png), depth, count);
         }
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let format = match (ending.as_str(), ImageFormat::from_path(path)) {
+            ("exr", _) => Format::Exr,
             ("npy", _) => Format::Npy,
             ("safetensors", _) => Format::Safetensors,
             (_, Ok(format)) => Format::Picture(format),
@@ -80,23 +121,26 @@ impl OutputFiles {
                 let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
                 return Err(Error::input(
                     format!("ending of output file {}", path.display()),
-                    "one of png, jpg, jpeg, webp, npy, safetensors",
+                    "one of png, jpg, jpeg, webp, exr, npy, safetensors",
                     found,
                 ));
             }
         };
+        let format = format.with_depth(depth, &path.display().to_string())?;
         let files = Self { path: path.to_owned(), format, count: count as usize, begun: 0, parts: Vec::new() };
         files.names().iter().try_for_each(|name| check_writable(name))?;
         Ok(files)
     }
 
-    fn on_stdout(format: FormatArg, count: u32) -> Result<Self> {
-        let format = match format {
+    fn on_stdout(given: FormatArg, depth: Option<BitDepthArg>, count: u32) -> Result<Self> {
+        let format = match given {
+            FormatArg::Exr => Format::Exr,
             FormatArg::Npy => Format::Npy,
             FormatArg::Safetensors => Format::Safetensors,
             picture => Format::Picture(ImageFormat::from_path(Path::new(&format!("-.{}", picture.name())))?),
         };
-        if let (Format::Picture(_), 2..) = (format, count) {
+        let format = format.with_depth(depth, &format!("--format {}", given.name()))?;
+        if !format.is_array() && count > 1 {
             let expected = "latents of one image, for a picture on stdout (npy and safetensors hold several)";
             return Err(Error::input("--output -", expected, format!("{count} images")));
         }
@@ -108,15 +152,23 @@ impl OutputFiles {
     pub(super) fn format(&self) -> PixelFormat {
         match self.format {
             Format::Picture(_) => PixelFormat::Rgba8,
-            Format::Npy | Format::Safetensors => PixelFormat::Raw,
+            Format::Png16 | Format::Exr | Format::Npy | Format::Safetensors => PixelFormat::Raw,
         }
     }
 
     /// Returns the names of all files.
     pub(super) fn names(&self) -> Vec<PathBuf> {
-        match self.format {
-            Format::Picture(_) => (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect(),
-            Format::Npy | Format::Safetensors => vec![self.path.clone()],
+        if self.format.is_array() {
+            return vec![self.path.clone()];
+        }
+        (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect()
+    }
+
+    /// Prints a note if the files lose the opacity of a model whose images have `channels`
+    /// channels.
+    pub(super) fn say_lost_alpha(&self, channels: u32) {
+        if let Format::Picture(format) = self.format {
+            say_lost_alpha(&self.path, format, channels);
         }
     }
 
@@ -124,29 +176,30 @@ impl OutputFiles {
     pub(super) fn check_size(&self, size: Size) -> Result<()> {
         match self.format {
             Format::Picture(format) => format.check_size(&self.path, size),
-            Format::Npy | Format::Safetensors => Ok(()),
+            Format::Png16 | Format::Exr | Format::Npy | Format::Safetensors => Ok(()),
         }
     }
 
-    /// Begins the next image, of `size` pixels. Its file appears under its name when
+    /// Begins the next image, of `size` pixels and `channels`. Its file appears under its name when
     /// [`Interrupt::write`] gets the result of [`Self::finish`].
-    pub(super) fn image(&mut self, size: Size, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
+    pub(super) fn image(&mut self, size: Size, channels: u32, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
         let index = self.begun;
         self.begun += 1;
-        if let Format::Picture(_) = self.format {
+        if !self.format.is_array() {
             self.parts.push(interrupt.begin(&numbered(&self.path, index, self.count))?);
         } else if self.parts.is_empty() {
             self.parts.push(interrupt.begin(&self.path)?);
         }
         let (format, count, last) = (self.format, self.count, self.parts.len() - 1);
         let part = &mut self.parts[last];
-        let shape = [count, 3, size.height as usize, size.width as usize];
-        let raw = |header: Vec<u8>| RawSink::new(header, index, size);
+        let planes = channels as usize;
+        let shape = [count, planes, size.height as usize, size.width as usize];
+        let raw = |header: Vec<u8>| RawSink { header, first: index * planes, size };
         let content = match format {
-            Format::Picture(format) => match (format, part.file()?) {
-                (ImageFormat::Png, Some(file)) => Content::Png(Box::new(PngRows::new(file, size)?)),
-                _ => Content::Whole { format, size, data: Vec::new() },
-            },
+            Format::Picture(ImageFormat::Png) => Content::png(part, size, PngPixels::Rgba8)?,
+            Format::Png16 => Content::png(part, size, PngPixels::sixteen_bits(channels))?,
+            Format::Picture(format) => Content::Whole { format, size, data: Vec::new() },
+            Format::Exr => Content::Exr(ExrImage { size, channels }),
             Format::Npy => Content::Raw(raw(npy_header(&shape))),
             Format::Safetensors => Content::Raw(raw(safetensors_header(&[(TENSOR, &shape)])?)),
         };
@@ -156,6 +209,14 @@ impl OutputFiles {
     /// Returns all files, complete except for their final names.
     pub(super) fn finish(self) -> Vec<PartFile> {
         self.parts
+    }
+}
+
+/// Prints a note if a picture in `format` loses the opacity of a model whose images have `channels`
+/// channels.
+pub(super) fn say_lost_alpha(path: &Path, format: ImageFormat, channels: u32) {
+    if (format, channels) == (ImageFormat::Jpeg, 4) {
+        note(path, "JPEG has no transparency: it is dropped, not blended; .png and .webp keep it");
     }
 }
 
@@ -173,8 +234,22 @@ enum Content {
     Png(Box<PngRows>),
     /// Rows collected, because the encoder needs the whole image.
     Whole { format: ImageFormat, size: Size, data: Vec<u8> },
-    /// Rows written to their positions in each of the three planes.
+    /// Rows collected, because the output is no file.
+    WholePng { pixels: PngPixels, size: Size, data: Vec<u8> },
+    /// Rows written as they arrive, after the header.
+    Exr(ExrImage),
+    /// Rows written to their positions in each of the planes.
     Raw(RawSink),
+}
+
+impl Content {
+    /// Begins a PNG picture in `part`.
+    fn png(part: &mut PartFile, size: Size, pixels: PngPixels) -> Result<Self> {
+        Ok(match part.file()? {
+            Some(file) => Self::Png(Box::new(PngRows::new(file, size, pixels)?)),
+            None => Self::WholePng { pixels, size, data: Vec::new() },
+        })
+    }
 }
 
 impl ImageSink<'_> {
@@ -182,12 +257,21 @@ impl ImageSink<'_> {
     pub(super) fn add(&mut self, rows: &Rows<'_>) -> Result<()> {
         let added = match (&mut self.content, &rows.pixels) {
             (Content::Png(png), RowPixels::Rgba8(data)) => png.write(data),
-            (Content::Whole { data: all, .. }, RowPixels::Rgba8(data)) => {
+            (Content::Whole { data: all, .. } | Content::WholePng { data: all, .. }, RowPixels::Rgba8(data)) => {
                 all.extend_from_slice(data);
                 Ok(())
             }
+            (Content::Png(png), RowPixels::Raw(values)) => png.write_floats(values),
+            (Content::WholePng { pixels, data: all, .. }, RowPixels::Raw(values)) => {
+                all.extend(pixels.sixteen_bit_rows(values));
+                Ok(())
+            }
+            (Content::Exr(image), RowPixels::Raw(values)) => {
+                let header = if rows.rows.start == 0 { image.header() } else { Vec::new() };
+                self.part.write_all(&[header, image.rows(rows.rows.clone(), values)].concat())
+            }
             (Content::Raw(raw), RowPixels::Raw(values)) => raw.write(self.part, &rows.rows, values),
-            (Content::Png(_) | Content::Whole { .. }, RowPixels::Raw(_)) | (Content::Raw(_), RowPixels::Rgba8(_)) => {
+            (Content::Whole { .. }, RowPixels::Raw(_)) | (Content::Exr(_) | Content::Raw(_), RowPixels::Rgba8(_)) => {
                 panic!("the decode delivered another kind of pixels than was asked for")
             }
         };
@@ -202,34 +286,30 @@ impl ImageSink<'_> {
             Content::Whole { format, size, data } => {
                 part.write_all(&encode_image(format, &image_file::Pixels { size, data: &data })?)
             }
-            Content::Raw(_) => Ok(()),
+            Content::WholePng { pixels, size, data } => part.write_all(&encode_png(size, pixels, &data)?),
+            Content::Exr(_) | Content::Raw(_) => Ok(()),
         };
         finished.map_err(|error| part.error(error))
     }
 }
 
-/// Writer of f32 planes `[n, 3, h, w]` after a header.
+/// Writer of f32 planes `[n, c, h, w]` after a header.
 #[derive(Debug)]
 struct RawSink {
     header: Vec<u8>,
-    index: usize,
+    /// Index of the image's first plane.
+    first: usize,
     size: Size,
 }
 
 impl RawSink {
-    /// Creates a writer for image `index`.
-    fn new(header: Vec<u8>, index: usize, size: Size) -> Self {
-        Self { header, index, size }
-    }
-
     fn write(&self, part: &mut PartFile, rows: &Range<u32>, values: &[f32]) -> std::io::Result<()> {
         let (width, height) = (u64::from(self.size.width), u64::from(self.size.height));
-        if self.index == 0 && rows.start == 0 {
+        if self.first == 0 && rows.start == 0 {
             part.seek(SeekFrom::Start(0))?;
             part.write_all(&self.header)?;
         }
-        for (plane, values) in (self.index as u64 * 3..).zip(values.chunks_exact(rows.len() * self.size.width as usize))
-        {
+        for (plane, values) in (self.first as u64..).zip(values.chunks_exact(rows.len() * self.size.width as usize)) {
             let element = (plane * height + u64::from(rows.start)) * width;
             part.seek(SeekFrom::Start(self.header.len() as u64 + element * 4))?;
             part.write_all(&to_bytes(values))?;

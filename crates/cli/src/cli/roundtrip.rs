@@ -13,8 +13,9 @@ use wgvae_media::image_file::{ImageFormat, Pixels, encode_image};
 use wgvae_media::part_file::check_writable;
 
 use super::ModelArgs;
-use super::images::SizeArgs;
+use super::images::{SizeArgs, Taken};
 use super::interrupt::Interrupt;
+use super::output::say_lost_alpha;
 use super::paths::{check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::request::request_for;
@@ -23,6 +24,9 @@ use super::session::{Run, Session};
 #[derive(Debug, Args)]
 pub(super) struct RoundtripArgs {
     /// Picture (PNG, JPEG, WebP), or floats `[3, h, w]` of -1 to 1 (.npy, .safetensors)
+    ///
+    /// With a model that has opacity, floats may be `[4, h, w]`, and PSNR and SSIM are of all four
+    /// channels.
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
     #[command(flatten)]
@@ -54,15 +58,17 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     check_replaced(&inputs, &[("--output", &args.output)])?;
     checkpoint.check_encoder()?;
     checkpoint.check_decoder()?;
-    let file = args.size.open(&args.image, checkpoint.config().latent_factor(LatentSpace::Vae)).await?;
+    let config = checkpoint.config();
+    let file = args.size.open(&args.image, Taken::by(config, config.latent_factor(LatentSpace::Vae))).await?;
     let (count, size) = (file.source().count, file.source().size);
     if count != 1 {
         return Err(Error::input(format!("image in {}", args.image.display()), "one image", format!("{count} images")));
     }
     // Floats are not resized, and a result of another size could not be compared.
-    let space = LatentSpace::from_unscaled(checkpoint.config().takes_own_latents());
-    request_for(Direction::Decode, "IMAGE", size, checkpoint.config(), space)?;
+    let space = LatentSpace::from_unscaled(config.takes_own_latents());
+    request_for(Direction::Decode, "IMAGE", size, config, space)?;
     format.check_size(&args.output, size)?;
+    say_lost_alpha(&args.output, format, config.out_channels);
     let images = file.read()?;
 
     let device = open_device(&args.device, &args.elements).await?;
@@ -77,7 +83,7 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
 }
 
 impl RoundtripArgs {
-    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`. The latents are in the `space` that
+    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`, or RGBA `[h, w, 4]`. The latents are in the `space` that
     /// the network takes, mostly the VAE's own: their scale for a diffusion model does not matter
     /// here.
     async fn there_and_back(
@@ -92,7 +98,7 @@ impl RoundtripArgs {
         let latents = Latents::new(vae.encoded_latents(mode, space)?)?.in_space(space);
         let back = self.budget.decode(Tiling::Exact, false);
         let pixels = session.decode_whole(vae, &latents, &back).await?;
-        Ok(pixels.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect())
+        Ok(if vae.config().out_channels == 4 { pixels } else { colors(&pixels) })
     }
 
     fn answer(&self, device: &Device, size: Size, quality: &Quality, runs: &[Run], predicted: Bytes) -> String {
@@ -147,13 +153,32 @@ impl std::fmt::Display for Quality {
     }
 }
 
-/// Compares the encoded image, rounded to 8 bits, with the decoded one.
+/// Compares the encoded image, rounded to 8 bits, with the decoded one, RGB or RGBA. Without
+/// opacity, the encoded image is opaque.
 fn compared(images: &Images, back: &[u8], size: Size) -> Quality {
     let plane = size.width as usize * size.height as usize;
     let values = images.image(0).unwrap_or_default();
-    let before: Vec<u8> =
-        (0..plane).flat_map(|pixel| [0, 1, 2].map(|channel| level(values[channel * plane + pixel]))).collect();
-    Quality { psnr: psnr(squared_differences(&before, back), back.len()), ssim: ssim(&before, back, size) }
+    let level = |channel: usize, pixel: usize| values.get(channel * plane + pixel).map_or(255, |value| level(*value));
+    let channels = back.len() / plane;
+    let before: Vec<u8> = (0..back.len()).map(|index| level(index % channels, index / channels)).collect();
+    let ssim = if channels == 4 { ssim_with_alpha(&before, back, size) } else { ssim(&before, back, size) };
+    Quality { psnr: psnr(squared_differences(&before, back), back.len()), ssim }
+}
+
+/// Returns the mean SSIM of the four channels of RGBA pictures.
+fn ssim_with_alpha(before: &[u8], back: &[u8], size: Size) -> Option<f64> {
+    let of = |part: fn(&[u8]) -> Vec<u8>| ssim(&part(before), &part(back), size);
+    Some((3.0 * of(colors)? + of(alpha)?) / 4.0)
+}
+
+/// Returns the colours of RGBA pixels, `[h, w, 3]`.
+fn colors(pixels: &[u8]) -> Vec<u8> {
+    pixels.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect()
+}
+
+/// Returns the opacity of RGBA pixels as a grey picture, `[h, w, 3]`.
+fn alpha(pixels: &[u8]) -> Vec<u8> {
+    pixels.as_chunks::<4>().0.iter().flat_map(|pixel| [pixel[3]; 3]).collect()
 }
 
 /// Converts a value of -1 to 1 to a level of 0 to 255, rounded as a decode rounds it.

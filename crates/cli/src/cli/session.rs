@@ -240,13 +240,14 @@ pub(super) async fn decode_all(
     interrupt: &Interrupt,
     files: &mut OutputFiles,
 ) -> Result<Vec<Run>> {
-    let size = vae.image_size(latents);
+    let (size, channels) = (vae.image_size(latents), vae.config().out_channels);
     let format = files.format();
     files.check_size(size)?;
     let mut session = Session::new("decode", device, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
     for image in 0..latents.count() {
         for repeat_index in 0..repeat {
-            let mut sink = if repeat_index + 1 == repeat { Some(files.image(size, interrupt)?) } else { None };
+            let mut sink =
+                if repeat_index + 1 == repeat { Some(files.image(size, channels, interrupt)?) } else { None };
             let mut add = |rows: Rows<'_>| sink.as_mut().map_or(Ok(()), |sink| sink.add(&rows));
             session.decode(vae, (latents, image), format, options, &mut add).await?;
             sink.map_or(Ok(()), ImageSink::finish)?;

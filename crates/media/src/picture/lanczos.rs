@@ -1,6 +1,7 @@
 //! Lanczos resizing, equal to the bit to PIL's `Image.resize(size, Image.LANCZOS)` for 8-bit
 //! levels. The first pass goes across, the second down. Levels are rounded and clipped in between,
-//! and weights have 22 fractional bits.
+//! and weights have 22 fractional bits. Colours with alpha are multiplied by it before the passes,
+//! so that a transparent pixel's colour does not spread, and divided afterwards.
 //!
 //! Pillow 13 begins with the pass down if the height shrinks by more than twice the factor of the
 //! width. Up to Pillow 12.2, and here, the pass across always comes first. No crate does the same:
@@ -46,9 +47,6 @@ impl Level for u16 {
     }
 }
 
-/// Channels of a pixel.
-const CHANNELS: usize = 3;
-
 /// Number of lobes of the filter on each side.
 const LOBES: f64 = 3.0;
 
@@ -58,14 +56,40 @@ const WEIGHT_BITS: u32 = 22;
 /// One half in units of a weight, added to a sum to round it.
 const HALF: i64 = 1 << (WEIGHT_BITS - 1);
 
-/// Resizes RGB `levels` `[h, w, 3]` from size `from` to size `to`. A side that stays is not
-/// filtered.
-pub(super) fn resize<L: Level>(levels: Vec<L>, from: Size, to: Size) -> Vec<L> {
-    let across = if from.width == to.width { levels } else { resize_rows(&levels, from.width, to.width) };
-    if from.height == to.height { across } else { resize_columns(&across, to.width, from.height, to.height) }
+/// Resizes `levels` `[h, w, channels]`, RGB or RGBA, from size `from` to size `to`. A side that
+/// stays is not filtered.
+pub(super) fn resize<L: Level>(mut levels: Vec<L>, channels: u32, from: Size, to: Size) -> Vec<L> {
+    if channels == 3 {
+        return resize_channels::<L, 3>(levels, from, to);
+    }
+    levels.as_chunks_mut::<4>().0.iter_mut().for_each(multiply_by_alpha);
+    let mut resized = resize_channels::<L, 4>(levels, from, to);
+    resized.as_chunks_mut::<4>().0.iter_mut().for_each(divide_by_alpha);
+    resized
 }
 
-fn resize_rows<L: Level>(levels: &[L], from: u32, to: u32) -> Vec<L> {
+/// Multiplies the colours by alpha, rounded to the nearest level as PIL does.
+fn multiply_by_alpha<L: Level>([colors @ .., alpha]: &mut [L; 4]) {
+    for color in colors {
+        *color = L::clipped(((*color).into() * (*alpha).into() + L::MOST / 2) / L::MOST);
+    }
+}
+
+/// Divides the colours by alpha, rounded down and clipped as PIL does. Colours of alpha 0 stay.
+fn divide_by_alpha<L: Level>([colors @ .., alpha]: &mut [L; 4]) {
+    for color in colors {
+        *color = (L::MOST * (*color).into()).checked_div((*alpha).into()).map_or(*color, L::clipped);
+    }
+}
+
+fn resize_channels<L: Level, const CHANNELS: usize>(levels: Vec<L>, from: Size, to: Size) -> Vec<L> {
+    let across =
+        if from.width == to.width { levels } else { resize_rows::<L, CHANNELS>(&levels, from.width, to.width) };
+    let row = to.width as usize * CHANNELS;
+    if from.height == to.height { across } else { resize_columns(&across, row, from.height, to.height) }
+}
+
+fn resize_rows<L: Level, const CHANNELS: usize>(levels: &[L], from: u32, to: u32) -> Vec<L> {
     let taps = taps(from, to);
     let rows = levels.chunks_exact(from as usize * CHANNELS);
     let pixels = rows.flat_map(|row| {
@@ -80,8 +104,7 @@ fn resize_rows<L: Level>(levels: &[L], from: u32, to: u32) -> Vec<L> {
     pixels.collect()
 }
 
-fn resize_columns<L: Level>(levels: &[L], width: u32, from: u32, to: u32) -> Vec<L> {
-    let row = width as usize * CHANNELS;
+fn resize_columns<L: Level>(levels: &[L], row: usize, from: u32, to: u32) -> Vec<L> {
     let mut resized = Vec::with_capacity(row * to as usize);
     for Taps { first, weights } in taps(from, to) {
         let mut sums = vec![HALF; row];

@@ -20,7 +20,7 @@ use super::{Levels, Picture};
 /// A remark about a picture whose pixels are not used exactly as stored, or not as in other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remark {
-    /// The picture has transparency, which is dropped.
+    /// The picture has transparency, which [`PictureFile::read`] drops.
     Alpha,
     /// The picture has 16 bits a channel.
     SixteenBits,
@@ -141,6 +141,35 @@ impl PictureFile {
     /// # Errors
     /// [`Error::Io`], [`Error::Format`], [`Error::HostMemory`].
     pub fn read(&self) -> Result<Picture> {
+        let (size, image) = self.decoded()?;
+        let levels = if self.remarks.contains(&Remark::SixteenBits) {
+            Levels::Sixteen(image.into_rgb16().into_raw())
+        } else {
+            Levels::Eight(image.into_rgb8().into_raw())
+        };
+        Ok(Picture { size, levels })
+    }
+
+    /// Reads the picture like [`Self::read`], but keeps transparency: a picture that has it becomes
+    /// RGBA with straight alpha.
+    ///
+    /// # Errors
+    /// The errors of [`Self::read`].
+    pub fn read_with_alpha(&self) -> Result<Picture> {
+        if !self.remarks.contains(&Remark::Alpha) {
+            return self.read();
+        }
+        let (size, image) = self.decoded()?;
+        let levels = if self.remarks.contains(&Remark::SixteenBits) {
+            Levels::Sixteen(image.into_rgba16().into_raw())
+        } else {
+            Levels::Eight(image.into_rgba8().into_raw())
+        };
+        Ok(Picture { size, levels })
+    }
+
+    /// Decodes the file, turned the right way up.
+    fn decoded(&self) -> Result<(Size, DynamicImage)> {
         let bytes =
             self.kept.as_ref().map_or_else(|| read_file(&self.path).map(Cow::Owned), |kept| Ok(Cow::Borrowed(kept)))?;
         let decoder = decoder(&self.path, self.format, &bytes)?;
@@ -152,12 +181,7 @@ impl PictureFile {
             let problem = format!("it changed while it was read: {} at first, then {size} pixels", self.size);
             return Err(Error::Format { file: self.path.display().to_string(), problem });
         }
-        let levels = if self.remarks.contains(&Remark::SixteenBits) {
-            Levels::Sixteen(image.into_rgb16().into_raw())
-        } else {
-            Levels::Eight(image.into_rgb8().into_raw())
-        };
-        Ok(Picture { size, levels })
+        Ok((size, image))
     }
 }
 

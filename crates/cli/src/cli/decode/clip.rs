@@ -9,7 +9,7 @@ use wgvae::clips::ClipDecoder;
 use wgvae::files::ByteSource;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::internals::clips::{ClipAxes, ClipLatents};
-use wgvae::{Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Result};
+use wgvae::{Checkpoint, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Result};
 use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
 
 use super::DecodeArgs;
@@ -27,11 +27,11 @@ use crate::cli::tiling::{TilingArg, tiling_json};
 pub(super) async fn run(
     args: &DecodeArgs,
     name: &ClipName,
-    source: Box<dyn ByteSource>,
+    (source, opened): (Box<dyn ByteSource>, Option<Checkpoint>),
     interrupt: &Interrupt,
 ) -> Result<String> {
     check_options(args)?;
-    let checkpoint = args.model.open().await?;
+    let checkpoint = args.checkpoint(opened).await?;
     let config = checkpoint.config();
     let tiling = args.tiles.tiling(args.tiling, config)?;
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
@@ -137,11 +137,12 @@ fn check_options(args: &DecodeArgs) -> Result<()> {
     if args.tiling == TilingArg::Estimate {
         return Err(Error::input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
     }
+    args.bit_depth.map_or(Ok(()), |depth| Err(depth.unfit("a clip (--bits is for clips)")))?;
     check_once(args.repeat)
 }
 
 /// Fails if an output file would replace an input or another output.
-fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipName, frames: u64) -> Result<()> {
+fn check_paths(args: &DecodeArgs, checkpoint: &Checkpoint, name: &ClipName, frames: u64) -> Result<()> {
     let first_and_last = match name {
         ClipName::Standard => Vec::new(),
         ClipName::Pictures(pattern) if frames > 1 => vec![pattern.file(1), pattern.file(frames)],
@@ -150,19 +151,18 @@ fn check_paths(args: &DecodeArgs, checkpoint: &wgvae::Checkpoint, name: &ClipNam
     args.check_paths(checkpoint, &first_and_last)
 }
 
-/// Returns the error for a model that is not for video.
+/// Returns the error for an output that only a clip can have, with a model that is not for video.
 fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
     let ending = args.output.extension().unwrap_or_default().to_string_lossy();
     if let (ClipName::Standard, Some(format)) = (name, args.format) {
-        let expected = "one of png, jpg, webp, npy, safetensors, because the model is not for video";
+        let expected = "one of png, jpg, webp, exr, npy, safetensors, because the model is not for video";
         return Error::input("--format", expected, format.name());
     }
-    if name.is_only_clip() {
-        let expected = "one of png, jpg, jpeg, webp, npy, safetensors, because the model is not for video";
-        return Error::input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""));
-    }
-    let expected = "images [n, c, h, w], because the model is not for video";
-    Error::input(format!("latents in {}", args.latents.display()), expected, "a clip [1, c, t, h, w]")
+    let expected = match name {
+        ClipName::Pictures(_) => "a name without %, because the model is not for video: pictures get numbers anyway",
+        _ => "one of png, jpg, jpeg, webp, exr, npy, safetensors, because the model is not for video",
+    };
+    Error::input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""))
 }
 
 fn too_many(args: &DecodeArgs, axes: ClipAxes) -> Error {

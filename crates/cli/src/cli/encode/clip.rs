@@ -30,7 +30,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     check_output(args)?;
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
-    let factor = check_model(&checkpoint, Directions::Encode, || no_video(args))?;
+    let factor = check_model(&checkpoint, Directions::Encode, || no_video(args, checkpoint.config().in_channels))?;
     if !args.moments {
         checkpoint.check_space(args.space())?;
     }
@@ -157,7 +157,8 @@ fn writer<'a>(
 }
 
 /// Returns the error for a model that is not for video.
-fn no_video(args: &EncodeArgs) -> Error {
-    let expected = "a PNG, JPEG or WebP picture, or floats [n, 3, h, w], because the model is not for video";
+fn no_video(args: &EncodeArgs, channels: u32) -> Error {
+    let expected =
+        format!("a PNG, JPEG or WebP picture, or floats [n, {channels}, h, w], because the model is not for video");
     Error::input(format!("image {}", args.image[0].display()), expected, "a clip")
 }
