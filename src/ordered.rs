@@ -1,6 +1,6 @@
 //! Ordered sets and maps, built entry by entry. `collect` would sort its input first, and the sort
 //! for each type of entry adds 1 KB to the download of a page. The code that inserts one entry is
-//! in the download anyway.
+//! in the download anyway. A list is sorted by pairs of numbers, for which one sort is enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,3 +28,11 @@ pub(crate) trait Ordered: Iterator + Sized {
 }
 
 impl<Items: Iterator> Ordered for Items {}
+
+/// Returns the second numbers of `pairs`, in the order of the first, and of the second among equal
+/// ones.
+pub(crate) fn by_first(pairs: impl Iterator<Item = (u64, u64)>) -> impl Iterator<Item = u64> {
+    let mut pairs: Vec<(u64, u64)> = pairs.collect();
+    pairs.sort_unstable();
+    pairs.into_iter().map(|(_, second)| second)
+}

@@ -1,7 +1,7 @@
 //! A graph of operations on NHWC tensors with batch 1, in execution order. Each new node infers the
 //! shape of its output.
 //!
-//! Builders (`model/{kl,tiny,wan,qwen_image21,seedvr}.rs`) write the graph of a network, and `plan` runs it.
+//! Builders (`model/{kl,tiny,wan,seedvr}.rs`) write the graph of a network, and `plan` runs it.
 //! Nothing else knows a family.
 
 use super::config::Packing;

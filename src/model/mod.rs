@@ -8,7 +8,6 @@ pub mod tensors;
 
 pub mod blocks;
 mod kl;
-mod qwen_image21;
 mod seedvr;
 mod tiny;
 mod wan;

@@ -6,7 +6,7 @@ use super::blocks::Part;
 use super::config::{AutoencoderConfig, LatentSpace, Network};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
-use super::{kl, qwen_image21, seedvr, tiny, wan};
+use super::{kl, seedvr, tiny, wan};
 use crate::tensor::Size;
 
 /// Builds the decoder's graph for one frame of latents of `latent_size`. Its output is an image
@@ -40,9 +40,6 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
     match &config.network {
         Network::Kl(network) => kl::decoder(network, shape, transform, config.out_channels),
         Network::Tiny(network) => tiny::decoder(network, shape, transform, config.out_channels),
-        Network::Wan(network) if network.is_residual => {
-            qwen_image21::decoder(network, shape, transform, config.out_channels)
-        }
         Network::Wan(network) => wan::decoder(network, part, shape, transform, config.out_channels),
         Network::SeedVr(network) => seedvr::decoder(network, part, shape, transform, config.out_channels),
     }
@@ -67,7 +64,6 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
     match &config.network {
         Network::Kl(network) => kl::encoder(network, shape, channels),
         Network::Tiny(network) => tiny::encoder(network, shape, channels),
-        Network::Wan(network) if network.is_residual => qwen_image21::encoder(network, shape, channels),
         Network::Wan(network) => wan::encoder(network, part, shape, channels),
         Network::SeedVr(network) => seedvr::encoder(network, part, shape, channels),
     }

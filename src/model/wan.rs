@@ -1,5 +1,5 @@
-//! Graphs of the VAE of Wan 2.1 and Qwen-Image: diffusers' `AutoencoderKLWan` and
-//! `AutoencoderKLQwenImage`.
+//! Graphs of the VAE of Wan 2.1, Qwen-Image and Qwen-Image 2.1: diffusers' `AutoencoderKLWan`,
+//! `AutoencoderKLQwenImage` and `AutoencoderKLQwenImage21`, which is for images.
 //!
 //! A video VAE whose convolutions look back in time, with zeros before the first frame. In a single
 //! image only the last of three taps in time sees the image. Layers that change time (`time_conv`)
@@ -14,22 +14,29 @@ const NOW: WeightSlice = WeightSlice::Tap { taps: 3, index: 2 };
 
 /// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
-    let mut blocks = blocks(part);
+    let mut blocks = blocks(network, part);
     let mut x = blocks.graph.input(shape, transform);
     x = blocks.graph.conv2d("post_quant_conv", x, shape.channels, 1);
-    let channels: Vec<u32> = network.channels().into_iter().rev().collect();
+    let channels: Vec<u32> = network.decoder_channels().into_iter().rev().collect();
     x = blocks.conv3("decoder.conv_in", x, channels[0]);
     x = blocks.middle("decoder.mid_block", x, Some(attention));
     for (level, &level_channels) in channels.iter().enumerate() {
-        let name = format!("decoder.up_blocks.{level}");
+        let (name, start) = (format!("decoder.up_blocks.{level}"), x);
         x = blocks.resnets(&name, x, level_channels, network.num_res_blocks + 1);
-        if level + 1 < channels.len() {
-            if part == Part::Next && network.changes_time(channels.len() - 2 - level) {
-                x = double_time(&mut blocks, &format!("{name}.upsamplers.0.time_conv"), x);
-            }
+        let Some(change) = channels.len().checked_sub(level + 2) else { continue };
+        if network.is_residual {
+            let (around, shortcut) = (format!("{name}.avg_shortcut"), network.up_shortcut(change));
+            let residual = blocks.graph.regroup(&around, start, shortcut, level_channels, None);
             let doubled = blocks.graph.upsample(x);
-            x = blocks.graph.conv2d(&format!("{name}.upsamplers.0.resample.1"), doubled, level_channels / 2, 3);
+            x = blocks.graph.conv2d(&format!("{name}.upsampler.resample.1"), doubled, level_channels, 3);
+            x = blocks.graph.add(residual, x);
+            continue;
         }
+        if part == Part::Next && network.changes_time(change) {
+            x = double_time(&mut blocks, &format!("{name}.upsamplers.0.time_conv"), x);
+        }
+        let doubled = blocks.graph.upsample(x);
+        x = blocks.graph.conv2d(&format!("{name}.upsamplers.0.resample.1"), doubled, level_channels / 2, 3);
     }
     x = blocks.norm_silu("decoder.norm_out", x);
     x = blocks.conv3("decoder.conv_out", x, out_channels);
@@ -40,26 +47,14 @@ pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transf
 /// Builds the encoder for images of `shape`. Its output has `channels` channels: mean and log
 /// variance.
 pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) -> Graph {
-    let mut blocks = blocks(part);
+    let mut blocks = blocks(network, part);
     let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
     x = blocks.conv3("encoder.conv_in", x, network.base_dim);
-    let levels = network.channels();
-    // Resnets and the layers between levels share one numbering.
-    let mut names = (0..).map(|index| format!("encoder.down_blocks.{index}"));
-    let mut next = || names.next().unwrap_or_default();
-    for (level, &level_channels) in levels.iter().enumerate() {
-        for _ in 0..network.num_res_blocks {
-            x = blocks.resnet(&next(), x, level_channels);
-        }
-        if level + 1 < levels.len() {
-            let name = next();
-            let conv = format!("{name}.resample.1");
-            x = blocks.graph.convolution(&conv, x, level_channels, Conv2d::of(&conv, Window::halving(Border::After)));
-            if network.changes_time(level) {
-                x = halve_time(&mut blocks, format!("{name}.time_conv"), x, part);
-            }
-        }
-    }
+    x = if network.is_residual {
+        residual_levels(&mut blocks, network, x)
+    } else {
+        levels(&mut blocks, network, part, x)
+    };
     x = blocks.middle("encoder.mid_block", x, Some(attention));
     x = blocks.norm_silu("encoder.norm_out", x);
     x = blocks.conv3("encoder.conv_out", x, channels);
@@ -68,12 +63,64 @@ pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) ->
     blocks.graph
 }
 
-fn blocks(part: Part) -> Blocks {
+fn blocks(network: &Wan, part: Part) -> Blocks {
     let kernel = match part {
+        // Files of Qwen-Image 2.1 hold only the tap that sees an image.
+        _ if network.is_residual => Kernel::Image(WeightSlice::All),
         Part::Image => Kernel::Image(NOW),
         Part::First | Part::Next => Kernel::Frames(PastFrames::Kept),
     };
     Blocks::new(NormKind::Pixel, kernel)
+}
+
+/// Adds the encoder's levels. Resnets and the layers between levels share one numbering.
+fn levels(blocks: &mut Blocks, network: &Wan, part: Part, mut x: TensorId) -> TensorId {
+    let levels = network.channels();
+    let mut names = (0..).map(|index| format!("encoder.down_blocks.{index}"));
+    let mut next = || names.next().unwrap_or_default();
+    for (level, &level_channels) in levels.iter().enumerate() {
+        for _ in 0..network.num_res_blocks {
+            x = blocks.resnet(&next(), x, level_channels);
+        }
+        if level + 1 < levels.len() {
+            let name = next();
+            x = halve(blocks, &format!("{name}.resample.1"), x);
+            if network.changes_time(level) {
+                x = halve_time(blocks, format!("{name}.time_conv"), x, part);
+            }
+        }
+    }
+    x
+}
+
+/// Adds the encoder's levels, each with a shortcut around it.
+fn residual_levels(blocks: &mut Blocks, network: &Wan, mut x: TensorId) -> TensorId {
+    let levels = network.channels();
+    for (level, &level_channels) in levels.iter().enumerate() {
+        let (name, start) = (format!("encoder.down_blocks.{level}"), x);
+        let (around, shortcut) = (format!("{name}.avg_shortcut"), network.down_shortcut(level));
+        if level + 1 < levels.len() {
+            // First, because it is smaller than what it is made from.
+            let residual = blocks.graph.regroup(&around, start, shortcut, level_channels, None);
+            x = blocks.resnets(&name, x, level_channels, network.num_res_blocks);
+            x = halve(blocks, &format!("{name}.downsampler.resample.1"), x);
+            x = blocks.graph.add(residual, x);
+        } else {
+            // A sum takes two summands, so the last resnet's residual takes the shortcut in.
+            let last = network.num_res_blocks - 1;
+            x = blocks.resnets(&name, x, level_channels, last);
+            x = blocks.resnet_with(&format!("{name}.resnets.{last}"), x, level_channels, |graph, residual| {
+                graph.regroup(&around, start, shortcut, level_channels, Some(residual))
+            });
+        }
+    }
+    x
+}
+
+/// Adds the convolution `name`, which halves the size.
+fn halve(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
+    let channels = blocks.graph.shape(x).channels;
+    blocks.graph.convolution(name, x, channels, Conv2d::of(name, Window::halving(Border::After)))
 }
 
 /// Doubles the frames with `time_conv`. The very first frame of a clip stays one frame and never
@@ -100,7 +147,7 @@ fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> Ten
 
 /// Adds a `WanAttentionBlock`: `x + proj(attention(q, k, v))`, where `q`, `k` and `v` are thirds of
 /// `to_qkv(norm(x))`.
-pub(super) fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
+fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let normed = blocks.norm(&format!("{name}.norm"), x);
     let [query, key, value] = [0, 1, 2].map(|third| {

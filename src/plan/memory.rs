@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use crate::kernels::{Access, interface};
 use crate::limits::DeviceKind;
-use crate::ordered::Ordered as _;
-use crate::plan::{Action, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
+use crate::ordered::{Ordered as _, by_first};
+use crate::plan::{Action, BufferUse, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
 /// Alignment of sizes of buffers, in bytes.
@@ -23,17 +23,18 @@ pub(super) const ALIGNMENT: u64 = 256;
 /// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory. The
 /// prediction has room for `timestamps` if true, and counts `other_weights` besides the plan's own.
 pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
-    let mut order: Vec<usize> = (0..plan.buffers.len()).collect();
-    order.sort_by_key(|&index| {
-        let buffer = &plan.buffers[index];
-        (std::cmp::Reverse(buffer.bytes.align_up(ALIGNMENT)), buffer.live.start, index)
-    });
+    // The largest first, and equal ones in order of time.
+    let key = |(index, buffer): (usize, &BufferUse)| {
+        (u64::MAX - buffer.bytes.align_up(ALIGNMENT).0, ((buffer.live.start as u64) << 32) | index as u64)
+    };
+    let order: Vec<u64> = by_first(plan.buffers.iter().enumerate().map(key)).collect();
     let apart = apart(plan);
     let mut slots = Vec::new();
     let mut lanes: Vec<Lane> = Vec::new();
     let mut placed: Vec<Option<SlotId>> = vec![None; plan.buffers.len()];
     let mut size_before = Bytes(0);
-    for index in order {
+    for key in order {
+        let index = (key & u64::from(u32::MAX)) as usize;
         let (bytes, live) = (plan.buffers[index].bytes.align_up(ALIGNMENT), plan.buffers[index].live.clone());
         if bytes != size_before {
             // Buffers of one size come in order of time. Another size starts over.
@@ -124,12 +125,11 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     // hash.
     const RECENT: usize = 64;
     let mut recent = [(0, 0); RECENT];
-    let mut apart = vec![Vec::new(); plan.buffers.len()];
+    let mut pairs = Vec::new();
     let mut add = |written: usize, other: usize| {
         let pair = (written, other);
         if written != other && std::mem::replace(&mut recent[(written * 7 + other) % RECENT], pair) != pair {
-            apart[other].push(written);
-            apart[written].push(other);
+            pairs.extend([(other as u64, written as u64), (written as u64, other as u64)]);
         }
     };
     let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
@@ -146,10 +146,10 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
             buffers.clone().for_each(|(other, _)| add(written, other));
         }
     }
-    for others in &mut apart {
-        others.sort_unstable();
-        others.dedup();
-    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut apart = vec![Vec::new(); plan.buffers.len()];
+    pairs.into_iter().for_each(|(one, other)| apart[one as usize].push(other as usize));
     apart
 }
 

@@ -296,7 +296,14 @@ impl Uses {
 
     /// Merges uses of one item from `start` on into one, which writes if any of them writes.
     fn tidy(&mut self, start: usize) {
-        self.items[start..].sort_unstable();
+        // An insertion sort: a step has few uses, and no other list is sorted by them.
+        for end in start + 1..self.items.len() {
+            for at in (start + 1..=end).rev() {
+                if self.items[at] < self.items[at - 1] {
+                    self.items.swap(at, at - 1);
+                }
+            }
+        }
         let mut kept = start;
         for at in start..self.items.len() {
             if kept > start && self.items[kept - 1].0 == self.items[at].0 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::request::{Job, Request};
 use crate::error::{Error, Result};
 use crate::model::blocks::Part;
-use crate::ordered::Ordered as _;
+use crate::ordered::{Ordered as _, by_first};
 use crate::plan::{Home, HostStates, Plan, StateUse};
 use crate::tensor::{Bytes, Size};
 use crate::tiling::Grid;
@@ -254,14 +254,15 @@ impl TilesOfSize {
     /// Returns the names of the states that stay in host memory when the largest that fit into
     /// `room` bytes move to the device. `None` if no state moves.
     fn filling(&self, mut room: u64) -> Option<BTreeSet<String>> {
-        let mut states: Vec<&StateUse> = self.part(1).states.iter().collect();
-        states.sort_by_key(|state| std::cmp::Reverse(state.bytes()));
+        let all = &self.part(1).states;
+        let largest_first = all.iter().zip(0..).map(|(state, index)| (u64::MAX - state.bytes().0, index));
+        let states = by_first(largest_first).map(|index| &all[index as usize]);
         let fits = |state: &&StateUse| {
             let fits = state.bytes().0 <= room;
             room -= if fits { state.bytes().0 } else { 0 };
             fits
         };
-        let (moved, left): (Vec<_>, Vec<_>) = states.into_iter().partition(fits);
+        let (moved, left): (Vec<_>, Vec<_>) = states.partition(fits);
         (!moved.is_empty()).then(|| left.into_iter().map(|state| state.name.clone()).into_set())
     }
 }

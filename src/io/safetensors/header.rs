@@ -9,6 +9,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use super::{ElementType, Header, PREFIX_BYTES, TensorInfo};
 use crate::error::{Error, Result};
+use crate::ordered::by_first;
 use crate::tensor::DType;
 
 /// The one key of a header that is not a tensor.
@@ -90,11 +91,14 @@ fn check_size(dtype: &str, shape: &[u64], bytes: u64) -> std::result::Result<(),
 
 /// Checks that the tensors fill the `data_bytes` bytes after the header without gaps.
 fn check_cover(tensors: &BTreeMap<String, RawTensor>, data_bytes: u64) -> std::result::Result<(), String> {
-    let mut in_order: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
-    in_order.sort_unstable();
+    let all: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
+    // By the first byte; a tensor without bytes comes before the one that begins there.
+    let key = |(begin, end): (u64, u64)| begin.saturating_mul(2).saturating_add(u64::from(begin != end));
+    let in_order = by_first(all.iter().zip(0..).map(|((offsets, _), index)| (key(*offsets), index)));
     let mut covered = 0;
     let mut previous = "the header";
-    for ((begin, end), name) in in_order {
+    for index in in_order {
+        let ((begin, end), name) = all[index as usize];
         if begin > end {
             return Err(format!("tensor \"{name}\" ends at byte {end}, before its start at byte {begin}"));
         }

@@ -94,15 +94,16 @@ fn check_wan(wan: &Wan) -> Result<()> {
 
 /// Checks that the shortcuts around levels fit the levels' channels, highest resolution first.
 fn check_shortcuts(wan: &Wan, channels: &[u32], decoder: &[u32]) -> Result<()> {
-    let down =
-        (0..channels.len()).map(|level| (wan.down_shortcut(level), channels[level.saturating_sub(1)], channels[level]));
-    // Those of the encoder's first level and of the decoder's first two keep the channels.
-    let up = (1..decoder.len())
-        .map(|level| (wan.up_shortcut(level - 1), decoder[(level + 1).min(decoder.len() - 1)], decoder[level]));
-    for (shortcut, from, to) in down.chain(up) {
-        if shortcut.count(from, to) == 0 {
-            let expected = "channels of successive levels that are multiples of each other";
-            return Err(invalid("dim_mult", expected, format!("{from} and {to}")));
+    let last = channels.len() - 1;
+    for level in 0..=last {
+        let down = (wan.down_shortcut(level), channels[level.saturating_sub(1)], channels[level]);
+        // The decoder begins with the lowest resolution. The highest has no shortcut.
+        let up = (level > 0).then(|| (wan.up_shortcut(level - 1), decoder[(level + 1).min(last)], decoder[level]));
+        for (shortcut, from, to) in std::iter::once(down).chain(up) {
+            if shortcut.count(from, to) == 0 {
+                let expected = "channels of successive levels that are multiples of each other";
+                return Err(invalid("dim_mult", expected, format!("{from} and {to}")));
+            }
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::families::{QWEN_IMAGE21_MEAN, QWEN_IMAGE21_STD, WAN_MEAN, WAN_STD, WAN_TILE};
+use super::families::{qwen_image21, wan21};
 use super::fields::Fields;
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, Tiny, Wan, invalid};
 use crate::error::Result;
@@ -78,59 +78,44 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 fn autoencoder_kl_qwen_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     // Of images and of decoded images. 4 for Qwen-Image-Layered: red, green, blue and opacity.
     let channels = fields.whole("input_channels")?.unwrap_or(3);
-    Ok(AutoencoderConfig { in_channels: channels, out_channels: channels, ..wan(fields)? })
+    Ok(AutoencoderConfig { in_channels: channels, out_channels: channels, ..wan(fields, wan21())? })
+}
+
+/// Reads the fields of Qwen-Image 2.1, which is for images: `scale_factor_temporal` is not used.
+fn autoencoder_kl_qwen_image21(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    fields.only("is_residual", &json!(true))?;
+    wan(fields, qwen_image21())
 }
 
 fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     // Wan 2.2 5B is another network.
     fields.only("is_residual", &json!(false))?;
-    fields.only("patch_size", &json!(1))?;
-    wan(fields)
+    wan(fields, wan21())
 }
 
-/// Reads the fields of Qwen-Image 2.1, whose size changes are an eighth of a clip's, but which has
-/// no time: `scale_factor_temporal` is not used.
-fn autoencoder_kl_qwen_image21(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    fields.only("attn_scales", &json!([]))?;
-    fields.only("is_residual", &json!(true))?;
+/// Reads the fields of a network like Wan's. Absent ones are those of `family`.
+fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConfig> {
     fields.only("patch_size", &json!(1))?;
-    let base_dim = fields.whole("base_dim")?.unwrap_or(96);
-    let network = Wan {
-        base_dim,
-        decoder_base_dim: fields.whole_or("decoder_base_dim", base_dim, 144)?,
-        dim_mult: fields.wholes("dim_mult")?.unwrap_or_else(|| vec![1, 2, 4, 8, 8]),
-        num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(2),
-        temperal_downsample: fields.flags("temperal_downsample")?.unwrap_or_else(|| vec![false, true, true, true]),
-        is_residual: true,
-    };
-    Ok(AutoencoderConfig {
-        in_channels: fields.whole("in_channels")?.unwrap_or(4),
-        out_channels: fields.whole("out_channels")?.unwrap_or(4),
-        latents_mean: Some(fields.numbers("latents_mean")?.unwrap_or_else(|| QWEN_IMAGE21_MEAN.to_vec())),
-        latents_std: Some(fields.numbers("latents_std")?.unwrap_or_else(|| QWEN_IMAGE21_STD.to_vec())),
-        sample_size: Some(WAN_TILE),
-        ..rgb(fields, Network::Wan(network), "z_dim", 64)?
-    })
-}
-
-/// Reads the fields of a network like Wan's.
-fn wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     fields.only("attn_scales", &json!([]))?;
-    let base_dim = fields.whole("base_dim")?.unwrap_or(96);
+    let Network::Wan(known) = &family.network else { return Ok(family) };
+    let base_dim = fields.whole("base_dim")?.unwrap_or(known.base_dim);
+    let absent = if known.is_residual { known.decoder_base_dim } else { base_dim };
     let network = Wan {
         base_dim,
-        decoder_base_dim: base_dim,
-        dim_mult: fields.wholes("dim_mult")?.unwrap_or_else(|| vec![1, 2, 4, 4]),
-        num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(2),
-        temperal_downsample: fields.flags("temperal_downsample")?.unwrap_or_else(|| vec![false, true, true]),
-        is_residual: false,
+        decoder_base_dim: fields.whole_or("decoder_base_dim", base_dim, absent)?,
+        dim_mult: fields.wholes("dim_mult")?.unwrap_or_else(|| known.dim_mult.clone()),
+        num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(known.num_res_blocks),
+        temperal_downsample: fields.flags("temperal_downsample")?.unwrap_or_else(|| known.temperal_downsample.clone()),
+        is_residual: known.is_residual,
     };
-    fields.only("decoder_base_dim", &json!(base_dim))?;
     Ok(AutoencoderConfig {
-        latents_mean: Some(fields.numbers("latents_mean")?.unwrap_or_else(|| WAN_MEAN.to_vec())),
-        latents_std: Some(fields.numbers("latents_std")?.unwrap_or_else(|| WAN_STD.to_vec())),
-        sample_size: Some(WAN_TILE),
-        ..rgb(fields, Network::Wan(network), "z_dim", 16)?
+        in_channels: fields.whole("in_channels")?.unwrap_or(family.in_channels),
+        out_channels: fields.whole("out_channels")?.unwrap_or(family.out_channels),
+        latent_channels: fields.whole("z_dim")?.unwrap_or(family.latent_channels),
+        latents_mean: fields.numbers("latents_mean")?.or(family.latents_mean),
+        latents_std: fields.numbers("latents_std")?.or(family.latents_std),
+        network: Network::Wan(network),
+        ..family
     })
 }
 

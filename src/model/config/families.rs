@@ -189,7 +189,7 @@ fn taef2() -> AutoencoderConfig {
 
 /// Returns the config of Wan 2.1. Qwen-Image has the same network and statistics, with other
 /// weights.
-fn wan21() -> AutoencoderConfig {
+pub(super) fn wan21() -> AutoencoderConfig {
     let network = Wan {
         base_dim: 96,
         decoder_base_dim: 96,
@@ -216,22 +216,23 @@ fn ming_image() -> AutoencoderConfig {
 }
 
 /// Mean of each latent channel of Wan 2.1, which is the default of its class.
-pub(super) const WAN_MEAN: &[f64] = &[
+const WAN_MEAN: &[f64] = &[
     -0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632, -0.1922,
     -0.9497, 0.2503, -0.2921,
 ];
 
 /// Standard deviation of each latent channel of Wan 2.1, which is the default of its class.
-pub(super) const WAN_STD: &[f64] = &[
+const WAN_STD: &[f64] = &[
     2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253,
     2.8251, 1.916,
 ];
 
 /// Side in pixels of diffusers' tiles for Wan, which its config.json does not contain. A quarter of
 /// each tile overlaps, as in other models.
-pub(super) const WAN_TILE: u32 = 256;
+const WAN_TILE: u32 = 256;
 
-fn qwen_image21() -> AutoencoderConfig {
+/// Returns the config of Qwen-Image 2.1.
+pub(super) fn qwen_image21() -> AutoencoderConfig {
     let network = Wan {
         base_dim: 96,
         decoder_base_dim: 144,
@@ -249,7 +250,7 @@ fn qwen_image21() -> AutoencoderConfig {
 }
 
 /// Mean of each latent channel of Qwen-Image 2.1, which is the default of its class.
-pub(super) const QWEN_IMAGE21_MEAN: &[f64] = &[
+const QWEN_IMAGE21_MEAN: &[f64] = &[
     0.5126, 0.7721, -0.0631, 1.3506, -0.7855, -2.1025, -0.3458, 1.3722, 1.8873, -1.7177, -0.651, 0.2732, 0.7562,
     -0.6163, -1.0277, 3.8363, 2.021, 0.0472, 0.932, 2.0087, 2.4954, -0.1391, -1.4249, 1.8464, -0.5236, 1.2826, 3.7046,
     -1.3035, 2.7286, -1.4518, -1.9036, -1.9955, -0.0342, -1.0265, -0.7636, 3.0555, 0.0746, -3.0751, -0.1076, 1.7376,
@@ -258,7 +259,7 @@ pub(super) const QWEN_IMAGE21_MEAN: &[f64] = &[
 ];
 
 /// Standard deviation of each latent channel of Qwen-Image 2.1, which is the default of its class.
-pub(super) const QWEN_IMAGE21_STD: &[f64] = &[
+const QWEN_IMAGE21_STD: &[f64] = &[
     3.2001, 3.2936, 3.4321, 3.0091, 3.1061, 4.0379, 4.0705, 3.791, 3.0785, 3.65, 3.9308, 3.0904, 2.8778, 3.7675, 3.732,
     5.0756, 3.2864, 4.0397, 3.1317, 4.0443, 2.9249, 3.9454, 3.0988, 4.2489, 3.4896, 3.8513, 3.9323, 3.4719, 3.7498,
     4.283, 3.5694, 4.2467, 3.9037, 3.2947, 5.077, 3.5075, 3.27, 3.4767, 2.8063, 5.1125, 3.5327, 4.7833, 3.1286, 4.1819,

@@ -31,11 +31,11 @@ impl Derived {
     /// [`Error::MissingTensors`] that names a tensor without which the network is unknown.
     pub fn from_shapes(source: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Self> {
         let shapes = Shapes::new(shapes);
-        let has = |half: &str| shapes.any(|name| name.starts_with(half));
+        let has = |half: &str| shapes.any(&|name| name.starts_with(half));
         let halves = Halves { encoder: has("encoder."), decoder: has("decoder.") };
-        let unscaled = if shapes.any(|name| name.contains("coder.layers.")) {
+        let unscaled = if shapes.any(&|name| name.contains("coder.layers.")) {
             tiny::derive(&shapes, halves)
-        } else if shapes.any(|name| name.ends_with(".gamma")) {
+        } else if shapes.any(&|name| name.ends_with(".gamma")) {
             wan::derive(&shapes, halves)
         } else {
             kl::derive(&shapes, halves)

@@ -1,6 +1,6 @@
 //! Derivation of networks like `AutoencoderKL`, and of `SeedVR`'s, which has the same names.
 
-use super::votes::{Needed, Shapes, most_common, shows_channels};
+use super::votes::{Needed, Shapes, most_common};
 use crate::model::config::{AutoencoderConfig, Halves, Kl, Network, SeedVr};
 
 /// Number of groups of every norm. Shapes do not show it; every published model has 32.
@@ -31,9 +31,9 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
             block_out_channels,
             layers_per_block,
             norm_num_groups: NORM_NUM_GROUPS,
-            mid_block_add_attention: shapes.any(|name| name.contains(".mid_block.attentions.")),
-            use_quant_conv: shapes.any(|name| name.starts_with("quant_conv.")),
-            use_post_quant_conv: shapes.any(|name| name.starts_with("post_quant_conv.")),
+            mid_block_add_attention: shapes.any(&|name| name.contains(".mid_block.attentions.")),
+            use_quant_conv: shapes.any(&|name| name.starts_with("quant_conv.")),
+            use_post_quant_conv: shapes.any(&|name| name.starts_with("post_quant_conv.")),
         })
     };
     Ok(AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(network, latent_channels) })
@@ -41,27 +41,19 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
 
 /// Returns the channels of the encoder's levels, highest resolution first.
 fn encoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
-    channels(shapes, "encoder.down_blocks").ok_or("encoder.down_blocks.0.resnets.0.conv1.weight")
+    shapes.levels("encoder.down_blocks").ok_or("encoder.down_blocks.0.resnets.0.conv1.weight")
 }
 
 /// Returns the channels of the decoder's levels, highest resolution first. `up_blocks.0` has the
 /// lowest resolution.
 fn decoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
-    let channels = channels(shapes, "decoder.up_blocks").ok_or("decoder.up_blocks.0.resnets.0.conv1.weight")?;
+    let channels = shapes.levels("decoder.up_blocks").ok_or("decoder.up_blocks.0.resnets.0.conv1.weight")?;
     Ok(channels.into_iter().rev().collect())
-}
-
-fn channels(shapes: &Shapes<'_>, blocks: &str) -> Option<Vec<u32>> {
-    let level = |level: u32| {
-        let prefix = format!("{blocks}.{level}.resnets.");
-        shapes.most_common_first_extent(|name| name.starts_with(&prefix) && shows_channels(name))
-    };
-    (0..shapes.count(blocks).max(1)).map(level).collect()
 }
 
 /// True if convolutions have a time axis.
 fn is_video(shapes: &Shapes<'_>) -> bool {
-    shapes.most_common_rank(|name| name.ends_with(".conv1.weight")) == Some(5)
+    shapes.most_common_rank(&|name| name.ends_with(".conv1.weight")) == Some(5)
 }
 
 /// Counts the size changes that also change time. Their `upscale_conv` has eight times the channels

@@ -18,7 +18,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         decoder_block_out_channels: vec![decoder.channels; decoder.blocks.len()],
         num_encoder_blocks: encoder.blocks,
         num_decoder_blocks: decoder.blocks,
-        use_midblock_gn: shapes.any(|name| name.contains(".pool.")),
+        use_midblock_gn: shapes.any(&|name| name.contains(".pool.")),
     };
     // TAEF2's own latents are FLUX.2's as the diffusion model sees them, without patches. Shapes do
     // not show which VAE the others replace.
@@ -40,10 +40,10 @@ struct Half {
 impl Half {
     fn of(shapes: &Shapes<'_>, layers: &str) -> Option<Self> {
         let is_block = |name: &str| name.starts_with(layers) && name.contains(".conv.");
-        let channels = shapes.most_common_first_extent(is_block)?;
+        let channels = shapes.most_common_first_extent(&is_block)?;
         let mut blocks: Vec<u32> = Vec::new();
         let mut last = None;
-        for number in shapes.numbers(layers, |rest| rest.starts_with("conv.")) {
+        for number in shapes.numbers(layers, &|rest| rest.starts_with("conv.")) {
             match blocks.last_mut() {
                 Some(count) if last.and_then(|last: u32| last.checked_add(1)) == Some(number) => *count += 1,
                 _ => blocks.push(1),
@@ -63,7 +63,7 @@ impl Half {
 /// Returns the latent channels, which the first layer of the decoder and the last of the encoder
 /// show. If they differ, a number of a published model wins.
 fn latent_channels(shapes: &Shapes<'_>, halves: Halves) -> Result<u32, Needed> {
-    let last = shapes.numbers("encoder.layers", |_| true).last().copied().unwrap_or_default();
+    let last = shapes.numbers("encoder.layers", &|_| true).last().copied().unwrap_or_default();
     let made = ["weight", "bias"].map(|part| shapes.extent(&format!("encoder.layers.{last}.{part}"), 0));
     let witnesses = made.into_iter().chain([shapes.extent("decoder.layers.0.weight", 1)]).flatten();
     let published = |channels: &u32| FAMILIES.iter().any(|family| family.config().latent_channels == *channels);

@@ -16,18 +16,18 @@ impl<'a> Shapes<'a> {
     }
 
     /// True if a tensor has a name that `fits`.
-    pub(super) fn any(&self, fits: impl Fn(&str) -> bool) -> bool {
+    pub(super) fn any(&self, fits: &dyn Fn(&str) -> bool) -> bool {
         self.0.keys().any(|name| fits(name))
     }
 
     /// Counts `PREFIX.0.`, `PREFIX.1.` and so on, up to the first gap.
     pub(super) fn count(&self, prefix: &str) -> u32 {
-        let numbers = self.numbers(prefix, |_| true);
+        let numbers = self.numbers(prefix, &|_| true);
         (0..).take_while(|number| numbers.contains(number)).count().try_into().unwrap_or(u32::MAX)
     }
 
     /// Collects the numbers after `prefix` in names whose rest after the number `fits`.
-    pub(super) fn numbers(&self, prefix: &str, fits: impl Fn(&str) -> bool) -> BTreeSet<u32> {
+    pub(super) fn numbers(&self, prefix: &str, fits: &dyn Fn(&str) -> bool) -> BTreeSet<u32> {
         let number = |name: &String| {
             let (number, rest) = name.strip_prefix(prefix)?.strip_prefix('.')?.split_once('.')?;
             number.parse().ok().filter(|_| fits(rest))
@@ -41,21 +41,31 @@ impl<'a> Shapes<'a> {
     }
 
     /// Returns the most common first extent of tensors with names that fit.
-    pub(super) fn most_common_first_extent(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
+    pub(super) fn most_common_first_extent(&self, fits: &dyn Fn(&str) -> bool) -> Option<u32> {
         let names = self.0.keys().filter(|name| fits(name));
         most_common(names.filter_map(|name| self.extent(name, 0)))
     }
 
     /// Returns the most common number of axes of tensors with names that fit.
-    pub(super) fn most_common_rank(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
+    pub(super) fn most_common_rank(&self, fits: &dyn Fn(&str) -> bool) -> Option<u32> {
         let shapes = self.0.iter().filter(|(name, _)| fits(name));
         most_common(shapes.map(|(_, shape)| u32::try_from(shape.len()).unwrap_or(u32::MAX)))
+    }
+
+    /// Returns the channels of the levels of `blocks`, in order: the most common of each level's
+    /// `resnets`.
+    pub(super) fn levels(&self, blocks: &str) -> Option<Vec<u32>> {
+        let level = |level: u32| {
+            let prefix = format!("{blocks}.{level}.resnets.");
+            self.most_common_first_extent(&|name| name.starts_with(&prefix) && shows_channels(name))
+        };
+        (0..self.count(blocks).max(1)).map(level).collect()
     }
 
     /// Derives the channels of the images to encode, and of decoded ones. If one half is missing,
     /// the other half's.
     pub(super) fn image_channels(&self) -> (u32, u32) {
-        let last = self.numbers("decoder.layers", |_| true).last().copied().unwrap_or_default();
+        let last = self.numbers("decoder.layers", &|_| true).last().copied().unwrap_or_default();
         let [weight, bias] = ["weight", "bias"].map(|part| format!("decoder.layers.{last}.{part}"));
         let taken = [("encoder.conv_in.weight", 1), ("encoder.layers.0.weight", 1)];
         let made = [("decoder.conv_out.weight", 0), ("decoder.conv_out.bias", 0), (&*weight, 0), (&*bias, 0)];
@@ -82,7 +92,7 @@ impl<'a> Shapes<'a> {
         let channels = |&(name, axis, times): &(&str, usize, u32)| {
             self.extent(name, axis).filter(|extent| extent.is_multiple_of(times)).map(|extent| extent / times)
         };
-        let has_decoder = self.any(|name| name.starts_with("decoder."));
+        let has_decoder = self.any(&|name| name.starts_with("decoder."));
         let needed = if has_decoder { "decoder.conv_in.weight" } else { "encoder.conv_out.weight" };
         most_common(WITNESSES.iter().filter_map(channels)).ok_or(needed)
     }

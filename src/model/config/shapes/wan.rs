@@ -12,7 +12,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         } else {
             "encoder.down_blocks.0.conv1.weight"
         })?;
-    let is_residual = shapes.any(|name| name.contains("sampler."));
+    let is_residual = shapes.any(&|name| name.contains("sampler."));
     let base_dim = base_dim(shapes, is_residual && halves.encoder).ok_or("encoder.conv_in.weight")?;
     let (decoder_base_dim, dim_mult) = match encoder_levels(shapes).filter(|_| is_residual && halves.decoder) {
         // Both halves have the same multiples.
@@ -30,12 +30,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
 /// Returns the channels of the decoder's levels, highest resolution first, and the number of
 /// resnets in an encoder level.
 fn decoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
-    let level = |level: u32| {
-        let prefix = format!("decoder.up_blocks.{level}.resnets.");
-        shapes.most_common_first_extent(|name| name.starts_with(&prefix) && shows_channels(name))
-    };
-    let levels = shapes.count("decoder.up_blocks").max(1);
-    let channels = (0..levels).rev().map(level).collect::<Option<_>>()?;
+    let channels = shapes.levels("decoder.up_blocks")?.into_iter().rev().collect();
     Some((channels, shapes.count("decoder.up_blocks.0.resnets").saturating_sub(1)))
 }
 
@@ -46,17 +41,13 @@ fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     let blocks = "encoder.down_blocks";
     let count = shapes.count("encoder.down_blocks.0.resnets");
     if count > 0 {
-        let level = |level: u32| {
-            let prefix = format!("{blocks}.{level}.resnets.");
-            shapes.most_common_first_extent(|name| name.starts_with(&prefix) && shows_channels(name))
-        };
-        return Some(((0..shapes.count(blocks)).map(level).collect::<Option<_>>()?, count));
+        return Some((shapes.levels(blocks)?, count));
     }
-    let halvings = shapes.numbers(blocks, |rest| rest.starts_with("resample."));
-    let resnets = shapes.numbers(blocks, |_| true).difference(&halvings).copied().into_set();
+    let halvings = shapes.numbers(blocks, &|rest| rest.starts_with("resample."));
+    let resnets = shapes.numbers(blocks, &|_| true).difference(&halvings).copied().into_set();
     let channels = |first: u32, end: u32| {
         let numbers: Vec<String> = resnets.range(first..end).map(|number| format!("{blocks}.{number}.")).collect();
-        shapes.most_common_first_extent(|name| {
+        shapes.most_common_first_extent(&|name| {
             shows_channels(name) && numbers.iter().any(|number| name.starts_with(number))
         })
     };
@@ -77,12 +68,12 @@ fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bo
     if halves.decoder {
         let is_change =
             |rest: &str| rest.starts_with("upsamplers.0.time_conv.") || rest.starts_with("upsampler.time_conv.");
-        let changed = shapes.numbers("decoder.up_blocks", is_change);
+        let changed = shapes.numbers("decoder.up_blocks", &is_change);
         return (0..changes).rev().map(|level| changed.contains(&level)).collect();
     }
     let blocks = "encoder.down_blocks";
     let of = |part: &str| -> std::collections::BTreeSet<u32> {
-        shapes.numbers(blocks, |rest| rest.trim_start_matches("downsampler.").starts_with(part))
+        shapes.numbers(blocks, &|rest| rest.trim_start_matches("downsampler.").starts_with(part))
     };
     let changed = of("time_conv.");
     of("resample.").iter().map(|number| changed.contains(number)).collect()
