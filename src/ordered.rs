@@ -29,10 +29,9 @@ pub(crate) trait Ordered: Iterator + Sized {
 
 impl<Items: Iterator> Ordered for Items {}
 
-/// Returns the second numbers of `pairs`, in the order of the first, and of the second among equal
-/// ones.
-pub(crate) fn by_first(pairs: impl Iterator<Item = (u64, u64)>) -> impl Iterator<Item = u64> {
-    let mut pairs: Vec<(u64, u64)> = pairs.collect();
+/// Returns the indices of `keys` in the order of the keys, and equal keys in their own order.
+pub(crate) fn by_key(keys: impl Iterator<Item = u64>) -> impl Iterator<Item = usize> {
+    let mut pairs: Vec<(u64, usize)> = keys.zip(0..).collect();
     pairs.sort_unstable();
-    pairs.into_iter().map(|(_, second)| second)
+    pairs.into_iter().map(|(_, index)| index)
 }

@@ -31,7 +31,7 @@
 use crate::error::{Error, Result};
 use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
-use crate::ordered::{Ordered as _, by_first};
+use crate::ordered::{Ordered as _, by_key};
 use crate::plan::bounds::{self, WorkLimit};
 use crate::plan::device_class::DeviceClass;
 use crate::plan::fused::{Fused, Stage};
@@ -134,10 +134,10 @@ impl Search<'_> {
     fn smallest(&mut self, whole: &Plan, enough: Bytes) -> Option<Plan> {
         let mut smallest = Smallest { plan: None, enough };
         let next = |room: &u64| Some(room - room / 5);
-        let rooms = std::iter::successors(Some(whole.memory.slots.0), next).take(ROOMS);
+        let rooms: Vec<u64> = std::iter::successors(Some(whole.memory.slots.0), next).take(ROOMS).collect();
         // Rooms that are likely to be small enough come first. The order does not change the
         // result: each room has its own work limit, and no plan takes less than its room.
-        for room in by_first(rooms.map(|room| (room.abs_diff(enough.0 / 8 * 5), room))) {
+        for room in by_key(rooms.iter().map(|room| room.abs_diff(enough.0 / 8 * 5))).map(|index| rooms[index]) {
             self.work_limit = WorkLimit(WorkLimit::new(whole).0 / 16);
             if room < smallest.peak(whole) && self.squeezed(room).is_some_and(|plan| smallest.take(plan)) {
                 return smallest.plan;

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::kernels::{Access, interface};
 use crate::limits::DeviceKind;
-use crate::ordered::{Ordered as _, by_first};
+use crate::ordered::{Ordered as _, by_key};
 use crate::plan::{Action, BufferUse, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
@@ -24,17 +24,17 @@ pub(super) const ALIGNMENT: u64 = 256;
 /// prediction has room for `timestamps` if true, and counts `other_weights` besides the plan's own.
 pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
     // The largest first, and equal ones in order of time.
-    let key = |(index, buffer): (usize, &BufferUse)| {
-        (u64::MAX - buffer.bytes.align_up(ALIGNMENT).0, ((buffer.live.start as u64) << 32) | index as u64)
+    let key = |buffer: &BufferUse| {
+        u64::from(u32::MAX).saturating_sub(buffer.bytes.align_up(ALIGNMENT).0 / ALIGNMENT) << 32
+            | buffer.live.start as u64
     };
-    let order: Vec<u64> = by_first(plan.buffers.iter().enumerate().map(key)).collect();
+    let order: Vec<usize> = by_key(plan.buffers.iter().map(key)).collect();
     let apart = apart(plan);
     let mut slots = Vec::new();
     let mut lanes: Vec<Lane> = Vec::new();
     let mut placed: Vec<Option<SlotId>> = vec![None; plan.buffers.len()];
     let mut size_before = Bytes(0);
-    for key in order {
-        let index = (key & u64::from(u32::MAX)) as usize;
+    for index in order {
         let (bytes, live) = (plan.buffers[index].bytes.align_up(ALIGNMENT), plan.buffers[index].live.clone());
         if bytes != size_before {
             // Buffers of one size come in order of time. Another size starts over.
@@ -129,7 +129,7 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     let mut add = |written: usize, other: usize| {
         let pair = (written, other);
         if written != other && std::mem::replace(&mut recent[(written * 7 + other) % RECENT], pair) != pair {
-            pairs.extend([(other as u64, written as u64), (written as u64, other as u64)]);
+            pairs.extend([(other as u64, written), (written as u64, other)]);
         }
     };
     let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
@@ -149,7 +149,9 @@ fn apart(plan: &Plan) -> Vec<Vec<usize>> {
     pairs.sort_unstable();
     pairs.dedup();
     let mut apart = vec![Vec::new(); plan.buffers.len()];
-    pairs.into_iter().for_each(|(one, other)| apart[one as usize].push(other as usize));
+    for (one, other) in pairs {
+        apart[usize::try_from(one).unwrap_or(usize::MAX)].push(other);
+    }
     apart
 }
 

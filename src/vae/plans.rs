@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::request::{Job, Request};
 use crate::error::{Error, Result};
 use crate::model::blocks::Part;
-use crate::ordered::{Ordered as _, by_first};
+use crate::ordered::{Ordered as _, by_key};
 use crate::plan::{Home, HostStates, Plan, StateUse};
 use crate::tensor::{Bytes, Size};
 use crate::tiling::Grid;
@@ -255,8 +255,8 @@ impl TilesOfSize {
     /// `room` bytes move to the device. `None` if no state moves.
     fn filling(&self, mut room: u64) -> Option<BTreeSet<String>> {
         let all = &self.part(1).states;
-        let largest_first = all.iter().zip(0..).map(|(state, index)| (u64::MAX - state.bytes().0, index));
-        let states = by_first(largest_first).map(|index| &all[index as usize]);
+        let largest_first = by_key(all.iter().map(|state| u64::MAX - state.bytes().0));
+        let states = largest_first.map(|index| &all[index]);
         let fits = |state: &&StateUse| {
             let fits = state.bytes().0 <= room;
             room -= if fits { state.bytes().0 } else { 0 };

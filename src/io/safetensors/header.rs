@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use super::{ElementType, Header, PREFIX_BYTES, TensorInfo};
 use crate::error::{Error, Result};
-use crate::ordered::by_first;
+use crate::ordered::by_key;
 use crate::tensor::DType;
 
 /// The one key of a header that is not a tensor.
@@ -94,11 +94,11 @@ fn check_cover(tensors: &BTreeMap<String, RawTensor>, data_bytes: u64) -> std::r
     let all: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
     // By the first byte; a tensor without bytes comes before the one that begins there.
     let key = |(begin, end): (u64, u64)| begin.saturating_mul(2).saturating_add(u64::from(begin != end));
-    let in_order = by_first(all.iter().zip(0..).map(|((offsets, _), index)| (key(*offsets), index)));
+    let in_order = by_key(all.iter().map(|(offsets, _)| key(*offsets)));
     let mut covered = 0;
     let mut previous = "the header";
     for index in in_order {
-        let ((begin, end), name) = all[index as usize];
+        let ((begin, end), name) = all[index];
         if begin > end {
             return Err(format!("tensor \"{name}\" ends at byte {end}, before its start at byte {begin}"));
         }
