@@ -1,9 +1,9 @@
 // image_check: y[check + group] = 1 + the first pixel that is not finite among the group's pixels,
 // or 0 if all are finite.
 //
-// For pictures that stay on the device: `image_out` writes NOT_FINITE for such a pixel, and the host
-// reads only these words. One workgroup: one word. An invocation steps over the pixels by the number
-// of all invocations.
+// For pictures that stay on the device: `image_out` writes NOT_FINITE for such a pixel, and the
+// host reads only these words. One workgroup: one word. An invocation steps over the pixels by the
+// number of all invocations.
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const GROUPS: u32 = 64u;     // workgroups

@@ -402,8 +402,8 @@ impl fmt::Debug for Checkpoint {
     }
 }
 
-/// True if two shapes differ at most in trailing axes of extent 1, or in the axis of a filter's only
-/// tap in time.
+/// True if two shapes differ at most in trailing axes of extent 1, or in the axis of a filter's
+/// only tap in time.
 fn same_shape(left: &[u64], right: &[u64]) -> bool {
     let trim = |shape: &[u64]| -> Vec<u64> {
         let end = shape.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);

@@ -51,7 +51,7 @@ fn sixteen_bits_are_resized_as_eight_are() {
         ("noise_33x20", "32x16", 1.5),
         ("noise_33x20", "8x40", 1.5),
         ("noise_33x20", "34x21", 1.5),
-        // Division by an alpha above a quarter multiplies the error by up to 4, and is rounded down.
+        // Division by an alpha above a quarter multiplies the error by up to 4, and rounds down.
         ("rgba_33x20", "33x8", 7.0),
         ("rgba_33x20", "66x40", 7.0),
     ] {

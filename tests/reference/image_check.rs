@@ -1,5 +1,5 @@
-//! Twin: for each workgroup of the launch, writes 1 + the first pixel of its share that marks a value
-//! that is not finite, or 0 if there is none.
+//! Twin: for each workgroup of the launch, writes 1 + the first pixel of its share that marks a
+//! value that is not finite, or 0 if there is none.
 
 use wgvae::internals::NOT_FINITE;
 use wgvae::kernels::WORKGROUP;

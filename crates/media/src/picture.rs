@@ -19,7 +19,8 @@ use wgvae::Size;
 pub struct Picture {
     /// Extent in pixels.
     pub size: Size,
-    /// RGB levels `[h, w, 3]`, or RGBA levels `[h, w, 4]` with straight alpha. The length tells which.
+    /// RGB levels `[h, w, 3]`, or RGBA levels `[h, w, 4]` with straight alpha. The length tells
+    /// which.
     pub levels: Levels,
 }
 
@@ -71,8 +72,8 @@ impl Picture {
         Self { size, levels }
     }
 
-    /// Converts the picture to the input of an encoder: `[3, h, w]` or `[4, h, w]`, -1 to 1. Alpha 0
-    /// becomes -1.
+    /// Converts the picture to the input of an encoder: `[3, h, w]` or `[4, h, w]`, -1 to 1. Alpha
+    /// 0 becomes -1.
     pub fn to_floats(&self) -> Vec<f32> {
         let channels = self.channels() as usize;
         match &self.levels {

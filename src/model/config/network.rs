@@ -12,8 +12,8 @@ pub enum Network {
     Kl(Kl),
     /// `AutoencoderTiny`: TAESD and its relatives.
     Tiny(Tiny),
-    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video; `AutoencoderKLQwenImage21`:
-    /// images.
+    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video. Also
+    /// `AutoencoderKLQwenImage21`: images.
     Wan(Wan),
     /// `SeedVR`'s VAE: images and video.
     #[serde(rename = "seedvr")]
@@ -70,8 +70,8 @@ pub struct Tiny {
 pub struct Wan {
     /// Number of channels that `dim_mult` multiplies in the encoder.
     pub base_dim: u32,
-    /// Number of channels that `dim_mult` multiplies in the decoder. It differs from `base_dim` only
-    /// if `is_residual`.
+    /// Number of channels that `dim_mult` multiplies in the decoder. It differs from `base_dim`
+    /// only if `is_residual`.
     pub decoder_base_dim: u32,
     /// Multiples that give the channels of the levels, highest resolution first.
     pub dim_mult: Vec<u32>,

@@ -34,8 +34,8 @@ pub(super) struct DecodeArgs {
     /// Picture to write (.png, .jpg, .webp or .exr), or all floats before clamping (.npy or
     /// .safetensors); - writes to stdout
     ///
-    /// .exr holds 32-bit floats, where the picture's 0 to 1 are not clamped. They are values as displayed
-    /// (sRGB-encoded, not linear light), with straight alpha.
+    /// .exr holds 32-bit floats, where the picture's 0 to 1 are not clamped. They are values as
+    /// displayed (sRGB-encoded, not linear light), with straight alpha.
     ///
     /// The floats are `[n, 3, h, w]`, or `[n, 4, h, w]` for a model with opacity, in .safetensors
     /// the tensor `image`.

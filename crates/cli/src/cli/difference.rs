@@ -35,9 +35,9 @@ pub(super) fn measure(image: &[f32], exact: &[f32]) -> Difference {
     Difference { max, mean: sum / count, psnr }
 }
 
-/// Draws the difference of the colours as RGB8 `[h, w, 3]` of `size` pixels. Mid grey means that `image` and
-/// `exact` are equal; where `image` is lighter, so is the picture, by `amplify` times the
-/// difference.
+/// Draws the difference of the colours as RGB8 `[h, w, 3]` of `size` pixels. Mid grey means that
+/// `image` and `exact` are equal; where `image` is lighter, so is the picture, by `amplify` times
+/// the difference.
 pub(super) fn picture(image: &[f32], exact: &[f32], size: Size, amplify: u32) -> Vec<u8> {
     let plane = size.width as usize * size.height as usize;
     let pixel = |index: usize| {

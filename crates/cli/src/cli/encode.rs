@@ -27,8 +27,8 @@ pub(super) struct EncodeArgs {
     /// Pictures (PNG, JPEG, WebP) or floats `[n, 3, h, w]` or `[3, h, w]` of -1 to 1 (.npy,
     /// .safetensors); all of one size, unless --each is given
     ///
-    /// A model with opacity takes it from PNG and WebP, and floats with 4 channels. Other pictures are
-    /// opaque.
+    /// A model with opacity takes it from PNG and WebP, and floats with 4 channels. Other pictures
+    /// are opaque.
     ///
     /// Use - for a picture, floats or y4m on stdin.
     ///

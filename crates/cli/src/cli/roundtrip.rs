@@ -83,9 +83,9 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
 }
 
 impl RoundtripArgs {
-    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`, or RGBA `[h, w, 4]`. The latents are in the `space` that
-    /// the network takes, mostly the VAE's own: their scale for a diffusion model does not matter
-    /// here.
+    /// Encodes and decodes the image. Returns RGB `[h, w, 3]`, or RGBA `[h, w, 4]`. The latents are
+    /// in the `space` that the network takes, mostly the VAE's own: their scale for a diffusion
+    /// model does not matter here.
     async fn there_and_back(
         &self,
         images: &Images,

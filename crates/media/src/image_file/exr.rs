@@ -34,7 +34,8 @@ impl ExrImage {
         if self.channels == 4 { b"RGBA" } else { b"RGB" }
     }
 
-    /// Returns channels in the order of the file, which is that of their names: each with its plane.
+    /// Returns channels in the order of the file, which is that of their names: each with its
+    /// plane.
     fn sorted(self) -> Vec<(u8, usize)> {
         let mut names: Vec<(u8, usize)> = self.names().iter().copied().zip(0..).collect();
         names.sort_unstable();
