@@ -207,8 +207,8 @@ pub(crate) fn image_axes(images: &Array, channels: usize) -> wgvae::Result<[usiz
     Ok([count, found, height, width])
 }
 
-/// Wraps values as images `[n, c, h, w]`. Floats stay as they are; levels of one image are converted
-/// as in diffusers, where each step rounds.
+/// Wraps values as images `[n, c, h, w]`. Floats stay as they are; levels of one image are
+/// converted as in diffusers, where each step rounds.
 ///
 /// # Errors
 /// For values that are not finite.
