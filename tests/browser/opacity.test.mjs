@@ -9,6 +9,7 @@ import { inflateSync } from 'node:zlib';
 import { relativeError } from './closeness.mjs';
 import { clipFixture, frameOf, latentsFile, wanModelFile } from './fixtures.mjs';
 import { floats, inBrowsers } from './session.mjs';
+import { keepDownloads, openAddress, reach, save, text } from './visitor.mjs';
 
 const GOLDEN = 'clip_wan';
 const CLIENT = '/web/src/worker.js';
@@ -208,6 +209,40 @@ inBrowsers({ clips: [GOLDEN] }, (session) => {
     const { error, ...facts } = found;
     assert.deepEqual(facts, { wrong: [], isOther: true, isRounded: true, notices: ['cropped'] });
     assert.match(error, /^input: image: expected 4 channels, .*found 2 channels/);
+  });
+
+  it('shows layers and pictures with opacity on the page, and saves them with it', async () => {
+    const { model, config, latents } = await files();
+    const page = await session.open(`/?${new URLSearchParams({ model, config, latents, index: '2' })}`);
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
+    assert.deepEqual([await text(page, 'input-facts'), await text(page, 'index-count')], ['5 × 16 × 3 × 5', 'of 5']);
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    const seen = await page.$eval('#picture', (canvas) => getComputedStyle(canvas).backgroundImage);
+    assert.match(seen, /^repeating-conic-gradient/);
+    await keepDownloads(page);
+    /** Returns the smallest alpha of a file or a canvas. @param {string} source data URL, or id */
+    const leastAlpha = (source) => page.evaluate(async (source) => {
+      const image = new Image();
+      if (source.startsWith('data:')) await Object.assign(image, { src: source }).decode();
+      const drawn = image.width > 0 ? image : /** @type {HTMLCanvasElement} */ (document.getElementById(source));
+      const context = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(drawn.width, drawn.height).getContext('2d'));
+      context.drawImage(drawn, 0, 0);
+      return context.getImageData(0, 0, drawn.width, drawn.height).data.reduce((least, level, at) => (at % 4 === 3 ? Math.min(least, level) : least), 255);
+    }, source);
+    const saved = await save(page);
+    assert.ok((await leastAlpha(saved.data)) < 200, 'the saved picture is opaque');
+    // The picture is an input as well.
+    const png = session.server.route('/layered/picture.png', { bytes: Buffer.from(saved.data.split(',')[1], 'base64'), type: 'image/png' });
+    await openAddress(page, 'input', png);
+    await page.waitForFunction(() => document.querySelector('#input-name')?.textContent === 'picture.png');
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.ok((await leastAlpha('original')) < 200 && (await leastAlpha('picture')) < 200, 'a shown picture is opaque');
+    assert.match(await text(page, 'psnr'), /dB/);
+    assert.equal(await text(page, 'notices'), '');
+    assert.deepEqual(session.complaints(), []);
   });
 });
 
