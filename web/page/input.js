@@ -110,15 +110,15 @@ export class Input {
 
   /**
    * Treats latents with four axes as a clip if they can be nothing else: the first axis has as many
-   * channels as the model, and the model has a time axis. Without one, latents with five axes are
-   * pictures: layers.
+   * channels as the model, and the model has a time axis. Without one, latents with five axes and
+   * the model's channels are pictures: layers.
    * @param {import('../src/index.js').ModelFacts} info
    */
-  async settle(info) {
-    if (this.kind === 'clip' && !info.has_time) this.kind = 'latents';
-    if (this.kind !== 'latents' || !info.has_time) return;
-    const [channels, next, ...others] = (await ask('axesOf', this.file)) ?? [];
-    if (others.length === 2 && channels === info.latent_channels && next !== channels) this.kind = 'clip';
+  async settle({ has_time: hasTime, latent_channels: expected }) {
+    if (this.kind !== (hasTime ? 'latents' : 'clip')) return;
+    const [first, second, ...others] = (await ask('axesOf', this.file)) ?? [];
+    if (hasTime && others.length === 2 && first === expected && second !== first) this.kind = 'clip';
+    if (!hasTime && others.length === 3 && second === expected) this.kind = 'latents';
   }
 
   /**

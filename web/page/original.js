@@ -44,8 +44,8 @@ export async function openOriginal(file, factor, expected) {
 }
 
 /**
- * Returns the picture without transparency, as a model without opacity encodes it: a transparent one
- * would show the page behind it.
+ * Returns the picture without transparency, as a model without opacity encodes it: a transparent
+ * one would show the page behind it.
  * @param {ImageData} image
  */
 export function opaque({ data, width, height }) {
