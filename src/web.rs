@@ -16,6 +16,7 @@ mod error;
 mod gpu;
 mod images;
 mod latents;
+mod options;
 mod planner;
 #[cfg(not(feature = "cores"))]
 mod selftest;

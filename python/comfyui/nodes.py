@@ -55,7 +55,8 @@ class WgvaeLoader:
 class WgvaeDecode:
     """A node that decodes latents to images, exactly and without tiles.
 
-    A clip becomes a batch of its frames.
+    A clip becomes a batch of its frames, and layers of Qwen-Image-Layered become a batch, too. As in
+    ComfyUI, images of a model with opacity have a fourth channel: [b, h, w, 4].
     """
 
     CATEGORY = "wgvae"
@@ -71,7 +72,7 @@ class WgvaeDecode:
         budget, unscaled = memory_budget or None, _unscaled(vae)
         factor = vae.facts["latent_factor"][unscaled]
         height, width = (side * factor for side in latents.shape[-2:])
-        if latents.ndim == 5:
+        if latents.ndim == 5 and vae.facts["temporal_factor"] is not None:
             clip = vae.clip()
             _make_room(vae, clip.plan(height, width, budget, unscaled=unscaled))
             parts = [clip.decode(one[None], output="float", unscaled=unscaled, memory_budget=budget, progress=_bar()) for one in latents]
@@ -86,7 +87,8 @@ class WgvaeEncode:
     """A node that encodes images to latents, the mode of their distribution.
 
     A model for video encodes all images as one clip, latents [1, c, t, h, w]. As in ComfyUI, edges
-    that fill no latent are cropped, and so are last frames that fill no frame of latents.
+    that fill no latent are cropped, and so are last frames that fill no frame of latents. A model
+    with opacity takes images with and without it.
     """
 
     CATEGORY = "wgvae"
@@ -103,10 +105,14 @@ class WgvaeEncode:
         count, rows, columns, _ = pixels.shape
         height, width = rows // step * step, columns // step * step
         top, left = (rows - height) // 2, (columns - width) // 2
-        images = pixels[:, top : top + height, left : left + width, :3].detach().float().cpu().movedim(-1, 1) * 2 - 1
+        channels = vae.config["in_channels"]
+        images = pixels[:, top : top + height, left : left + width, :channels].detach().float().cpu().movedim(-1, 1) * 2 - 1
         if time is None:
             _make_room(vae, vae.plan(height, width, budget, encode=True, unscaled=unscaled))
             latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
+            if vae.config["network"] == "wan":
+                # ComfyUI's latents of Qwen-Image-Layered have an axis for the frame, of extent 1.
+                latents = latents[:, :, None]
         else:
             clip = vae.clip()
             frames = images[: (count - 1) // time * time + 1].movedim(0, 1)[None]

@@ -5,12 +5,12 @@ use pollster::block_on;
 use pyo3::prelude::*;
 use wgvae::images::Pixels;
 use wgvae::internals::clips::TimeFactor;
-use wgvae::{Directions, Error, LoadOptions};
+use wgvae::{Directions, Error, LoadOptions, Size};
 
 use crate::arrays::{Array, Values, array};
 use crate::device::Device;
 use crate::errors::Stop;
-use crate::images::{add_rgb, check_multiple, image_axes, image_of, latent_size, latents_of, small, wanted_of};
+use crate::images::{add_levels, check_multiple, image_axes, image_of, latent_size, latents_of, small, wanted_of};
 use crate::options::Options;
 use crate::watch::Watch;
 
@@ -49,7 +49,7 @@ pub(crate) fn decode(
             frames += 1;
             match pixels {
                 Pixels::Rgba8(pixels) => {
-                    add_rgb(&mut levels, &pixels);
+                    add_levels(&mut levels, &pixels, 3);
                 }
                 Pixels::Raw(values) => floats.extend(values),
             }
@@ -81,9 +81,10 @@ pub(crate) fn encode(
     watch: &mut Watch,
 ) -> Result<(), Stop> {
     let (encode, wanted) = (options.encode()?, options.wanted());
-    let (count, size) = image_axes(frames)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
+    let [count, channels, height, width] = image_axes(frames, 3)?;
+    let size = Size { width: small(width), height: small(height) };
     check_multiple(size, vae.config().image_step(options.encoded_space()))?;
     let factor = TimeFactor::new(vae.config().temporal_factor())
         .ok_or_else(|| Error::input("clip", "a model for video", vae.config().network.name()))?;
@@ -98,9 +99,10 @@ pub(crate) fn encode(
         let many = clip.wants() as usize;
         let mut values = Vec::new();
         for index in next..next + many {
-            values.extend_from_slice(image_of(frames.image(index)?, 1, size)?.image(0).unwrap_or_default());
+            let frame = image_of(frames.image(index)?, [1, channels, height, width])?;
+            values.extend_from_slice(frame.image(0).unwrap_or_default());
         }
-        let images = image_of(Values::Floats(values), many, size)?;
+        let images = image_of(Values::Floats(values), [many, channels, height, width])?;
         let encoded = watch.control(|control| block_on(clip.encode(&images, control)))?;
         let latents = wanted_of(clip.vae(), encoded.moments, wanted, options.space(), watch.image as usize)?;
         let shape = [&[1], latents.shape.as_slice()].concat();

@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use wgvae::config::AutoencoderConfig;
 use wgvae::images::{PixelFormat, Posterior, RowPixels, Rows};
 use wgvae::{Directions, Encoded, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Size, Vae};
-use wgvae_media::picture::{Levels, Picture};
 
 use crate::arrays::{Array, Values, array, reserve};
 use crate::device::Device;
@@ -33,7 +32,8 @@ impl Stack {
     }
 }
 
-/// Decodes latents `[n, c, h, w]` to levels `[n, h, w, 3]` or floats `[n, 3, h, w]`.
+/// Decodes latents `[n, c, h, w]` to levels `[n, h, w, 3]` or floats `[n, 3, h, w]`, or to four
+/// channels if the model has opacity.
 ///
 /// # Errors
 /// See [`Vae::decode_rows`].
@@ -53,7 +53,8 @@ pub(crate) fn decode(
     vae.planner().plan(&decode.request(size, options.space(), options.format()))?;
     let result = vae.config().image_size(size, options.space());
     let (columns, rows) = (result.width as usize, result.height as usize);
-    let whole = count.saturating_mul(columns * rows * 3);
+    let depth = vae.config().out_channels as usize;
+    let whole = count.saturating_mul(columns * rows * depth);
     let (mut levels, mut floats) = (Vec::new(), Vec::new());
     if options.floats() {
         reserve(&mut floats, whole, "the images")?;
@@ -70,7 +71,7 @@ pub(crate) fn decode(
         } else {
             let mut add = |rows: Rows<'_>| {
                 if let RowPixels::Rgba8(pixels) = rows.pixels {
-                    add_rgb(&mut levels, pixels);
+                    add_levels(&mut levels, pixels, depth);
                 }
                 Ok(())
             };
@@ -80,14 +81,14 @@ pub(crate) fn decode(
         }
     }
     Ok(if options.floats() {
-        Stack::Floats(floats, [count, 3, rows, columns])
+        Stack::Floats(floats, [count, depth, rows, columns])
     } else {
-        Stack::Levels(levels, [count, rows, columns, 3])
+        Stack::Levels(levels, [count, rows, columns, depth])
     })
 }
 
 /// Encodes levels `[n, h, w, 3]` or floats `[n, 3, h, w]` to latents `[n, c, h, w]`, or moments
-/// `[n, 2c, h, w]`.
+/// `[n, 2c, h, w]`. A model with opacity takes four channels, too.
 ///
 /// # Errors
 /// See [`Vae::encode`].
@@ -99,16 +100,17 @@ pub(crate) fn encode(
     watch: &mut Watch,
 ) -> Result<Stack, Stop> {
     let (encode, wanted) = (options.encode()?, options.wanted());
-    let (count, size) = image_axes(images)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: false, ..load })?;
+    let [count, channels, height, width] = image_axes(images, vae.config().in_channels as usize)?;
+    let size = Size { width: small(width), height: small(height) };
     check_multiple(size, vae.config().image_step(options.encoded_space()))?;
     vae.planner().plan(&encode.request(size))?;
     watch.images = small(count);
     let (mut data, mut shape) = (Vec::new(), [count, 0, 0, 0]);
     for index in 0..count {
         watch.image = small(index);
-        let image = image_of(images.image(index)?, 1, size)?;
+        let image = image_of(images.image(index)?, [1, channels, height, width])?;
         let Encoded { moments, .. } = watch.control(|control| block_on(vae.encode_with(&image, &encode, control)))?;
         let latents = wanted_of(vae, moments, wanted, options.space(), index)?;
         if index == 0 {
@@ -120,9 +122,9 @@ pub(crate) fn encode(
     Ok(Stack::Floats(data, shape))
 }
 
-/// Adds the colours of RGBA `pixels` to `levels`.
-pub(crate) fn add_rgb(levels: &mut Vec<u8>, pixels: &[u8]) {
-    levels.extend(pixels.as_chunks::<4>().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]));
+/// Adds the first `channels` of RGBA `pixels` to `levels`.
+pub(crate) fn add_levels(levels: &mut Vec<u8>, pixels: &[u8], channels: usize) {
+    levels.extend(pixels.as_chunks::<4>().0.iter().flat_map(|pixel| &pixel[..channels]));
 }
 
 /// Converts an encoder's output for image `index` to the wanted form.
@@ -188,31 +190,39 @@ pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgv
     })
 }
 
-/// Returns the number of images and their size.
+/// Returns the axes of `images` as `[n, c, h, w]`, for a model of so many `channels`.
 ///
 /// # Errors
 /// For other shapes.
-pub(crate) fn image_axes(images: &Array) -> wgvae::Result<(usize, Size)> {
-    let expected = if images.has_levels() { "[n, h, w, 3]" } else { "[n, 3, h, w]" };
-    let [count, second, third, fourth] = axes("images", expected, images.shape())?;
-    let (channels, height, width) = if images.has_levels() { (fourth, second, third) } else { (second, third, fourth) };
-    if channels != 3 {
-        let which = if images.has_levels() { "uint8" } else { "floats" };
+pub(crate) fn image_axes(images: &Array, channels: usize) -> wgvae::Result<[usize; 4]> {
+    let has_levels = images.has_levels();
+    let expected = if has_levels { format!("[n, h, w, {channels}]") } else { format!("[n, {channels}, h, w]") };
+    let [count, second, third, fourth] = axes("images", &expected, images.shape())?;
+    let (found, height, width) = if has_levels { (fourth, second, third) } else { (second, third, fourth) };
+    // Images without opacity are opaque to a model that has it.
+    if found != channels && found != 3 {
+        let which = if has_levels { "uint8" } else { "floats" };
         return Err(Error::input("images", format!("a shape {expected} of {which}"), format!("{:?}", images.shape())));
     }
-    Ok((count, Size { width: small(width), height: small(height) }))
+    Ok([count, found, height, width])
 }
 
-/// Wraps values as images of `size`. Floats stay as they are; levels are converted as in diffusers.
+/// Wraps values as images `[n, c, h, w]`. Floats stay as they are; levels of one image are
+/// converted as in diffusers, where each step rounds.
 ///
 /// # Errors
 /// For values that are not finite.
-pub(crate) fn image_of(values: Values, count: usize, size: Size) -> wgvae::Result<Images> {
+pub(crate) fn image_of(values: Values, shape: [usize; 4]) -> wgvae::Result<Images> {
     let data = match values {
         Values::Floats(data) => data,
-        Values::Levels(levels) => Picture { size, levels: Levels::Eight(levels) }.to_floats(),
+        Values::Levels(levels) => {
+            let plane = |channel: usize| levels.iter().skip(channel).step_by(shape[1]);
+            (0..shape[1])
+                .flat_map(|channel| plane(channel).map(|level| 2.0 * (f32::from(*level) / 255.0) - 1.0))
+                .collect()
+        }
     };
-    Images::new(HostTensor { shape: vec![count, 3, size.height as usize, size.width as usize], data })
+    Images::new(HostTensor { shape: shape.to_vec(), data })
 }
 
 /// Checks that the sides of `size` are multiples of `factor`, so that latents fill the images.

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +65,19 @@ def wan_vae(wan: Path) -> Iterator[wgvae.Vae]:
 
 
 @pytest.fixture(scope="session")
+def layered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with opacity: Qwen-Image-Layered with a sixth of its channels and random weights."""
+    changes = {"base_dim": 16, "input_channels": 4}
+    return toy(tmp_path_factory.mktemp("layered"), "qwen_image.diffusers", "qwen_image", 96, 16, changes)
+
+
+@pytest.fixture(scope="session", params=["gpu", "cpu"])
+def layered_vae(request: pytest.FixtureRequest, layered: Path) -> Iterator[wgvae.Vae]:
+    with wgvae.Vae.from_pretrained(layered, device=request.param, precision="f32") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
 def sd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The VAE of Stable Diffusion with a quarter of its channels and random weights."""
     channels = {"block_out_channels": [32, 64, 128, 128]}
@@ -91,17 +105,21 @@ def taesd3(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy(tmp_path_factory.mktemp("tiny"), "taef1.diffusers", "taesd3", 64, 16, channels)
 
 
-def toy(folder: Path, keys: str, config: str, base: int, toy_base: int, changes: Mapping[str, object]) -> Path:
+def toy(folder: Path, keys: str, config: str, base: int, toy_base: int, changes: Mapping[str, Any]) -> Path:
     """Writes a published model with fewer channels and random weights, and returns its folder.
 
-    The shapes are those of tests/fixtures. ``n * base`` channels become ``n * toy_base``.
+    The shapes are those of tests/fixtures. ``n * base`` channels become ``n * toy_base``, and images
+    get the ``input_channels`` of ``changes``.
     """
+    image = {"encoder.conv_in.weight": 1, "decoder.conv_out.weight": 0, "decoder.conv_out.bias": 0}
     fixtures = ROOT / "tests" / "fixtures"
     settings = json.loads((fixtures / "configs" / f"{config}.json").read_text())
     (folder / "config.json").write_text(json.dumps({**settings, **changes}))
     chance, weights = np.random.default_rng(3), {}
     for name, shape in json.loads((fixtures / "keys" / f"{keys}.json").read_text()).items():
         extents = [extent // base * toy_base if extent % base == 0 else extent for extent in shape]
+        if name in image and "input_channels" in changes:
+            extents[image[name]] = changes["input_channels"]
         scale = 1 / np.sqrt(np.prod(extents[1:])) if len(shape) > 1 and "gamma" not in name else 0.1
         middle = 1 if "gamma" in name or ("norm" in name and name.endswith("weight")) else 0
         weights[name] = (middle + scale * chance.standard_normal(extents)).astype(np.float32)

@@ -183,6 +183,21 @@ def test_encodes_a_clip_of_seedvr(nodes: dict[str, Any], seedvr: Path) -> None:
         assert images.shape == (5, 16, 16, 3)
 
 
+def test_opacity_and_layers(nodes: dict[str, Any], layered: Path) -> None:
+    latents = normal(8, 1, 16, 3, 2, 3)
+    with wgvae.Vae.from_pretrained(layered, device="cpu") as vae:
+        images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=vae)
+        assert images.shape == (3, 16, 24, 4)
+        assert np.abs(images.numpy() * 255 - vae.decode(latents, unscaled=True)).max() <= 0.5 + 1e-3
+        # ComfyUI's latents of this model have an axis for the frame.
+        encoded = call(nodes, "WgvaeEncode", pixels=images, vae=vae)["samples"]
+        assert encoded.shape == (3, 16, 1, 2, 3)
+        assert np.array_equal(encoded[:, :, 0].numpy(), vae.encode(images.movedim(-1, 1) * 2 - 1, unscaled=True))
+        opaque = images.clone()
+        opaque[..., 3] = 1
+        assert torch.equal(*(call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"] for pixels in (opaque, images[..., :3])))
+
+
 def close(found: Floats, wanted: Floats) -> None:
     assert found.shape == wanted.shape
     assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()

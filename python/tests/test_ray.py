@@ -188,6 +188,23 @@ def test_formats_and_back(tmp_path: Path) -> None:
     assert isinstance(png, bytes) and np.array_equal(np.asarray(Image.open(io.BytesIO(png))), expected)
 
 
+def test_opacity(tmp_path: Path, layered: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    levels = np.random.default_rng(5).integers(0, 256, (16, 24, 4), dtype=np.uint8)
+    Image.fromarray(levels).save(tmp_path / "pictures" / "clear.png")
+    picture(6).save(tmp_path / "pictures" / "opaque.png")
+    options: dict[str, Any] = {"model": layered, "device": "cpu", "resources": GPU}
+    encoded = encode_dataset(tmp_path / "pictures", tmp_path / "latents", format="safetensors", **options)
+    assert (encoded.images, encoded.errors) == (2, [])
+    latents = load_file(tmp_path / "latents" / "shard-000000.safetensors")
+    decode_dataset(tmp_path / "latents", tmp_path / "back", format="folder", **options)
+    with wgvae.Vae.from_pretrained(layered, device="cpu") as vae:
+        assert np.array_equal(latents["clear.png"], vae.encode(levels)[0])
+        assert np.array_equal(latents["opaque.png"], vae.encode(picture(6))[0])
+        with Image.open(tmp_path / "back" / "clear.png.png") as back:
+            assert back.mode == "RGBA" and np.array_equal(np.asarray(back), vae.decode(latents["clear.png"])[0])
+
+
 def test_bad_sources(tmp_path: Path, folder: Path) -> None:
     for source, says in ((tmp_path / "nothing", "nothing"), (tmp_path / "empty", "none")):
         (tmp_path / "empty").mkdir(exist_ok=True)

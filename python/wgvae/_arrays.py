@@ -1,8 +1,8 @@
 """Converts arguments to numpy arrays: tensors and arrays of other packages, and PIL images.
 
-Nothing here imports torch or PIL. Only four kinds of input are copied: PIL images, lists, arrays
-in another byte order, and unaligned arrays. The native half reads all others in place, with their
-strides, and copies each image once, to contiguous floats.
+Nothing here imports torch or PIL. Only five kinds of input are copied: PIL images, lists, arrays
+in another byte order, unaligned arrays, and latents of several images with layers. The native half
+reads all others in place, with their strides, and copies each image once, to contiguous floats.
 """
 
 from __future__ import annotations
@@ -114,41 +114,50 @@ def _of_other(value: Any, what: str) -> Array:
     raise wrong(what, expected, type(value).__name__)
 
 
-def as_latents(value: Any) -> tuple[Array, bool]:
+def as_latents(value: Any, video: bool) -> tuple[Array, bool]:
     """Returns latents as ``[n, c, h, w]``, and True if they are bits of bfloat16.
+
+    Each layer of ``[n, c, layers, h, w]`` becomes an image, unless the model is for ``video``: then
+    the axis counts frames, which depend on each other.
 
     Raises
     ------
     InputError
-        If the shape is neither ``[n, c, h, w]`` nor ``[c, h, w]``.
+        If the shape is another.
     """
     array, bfloat16 = as_array(value, "latents")
     if array.ndim == 3:
         array = array[None]
+    if array.ndim == 5 and not video:
+        count, channels, layers, height, width = array.shape
+        array = array.swapaxes(1, 2).reshape(count * layers, channels, height, width)
     if array.ndim != 4:
-        raise wrong("latents", "a shape [n, c, h, w] or [c, h, w]", str(list(array.shape)))
+        other = "; Vae.clip() decodes [1, c, t, h, w]" if video else " or [n, c, layers, h, w]"
+        raise wrong("latents", f"a shape [n, c, h, w], [c, h, w]{other}", str(list(array.shape)))
     return array, bfloat16
 
 
-def as_images(value: Any) -> tuple[Array, bool]:
-    """Returns images, and True if they are bits of bfloat16.
+def as_images(value: Any, channels: int) -> tuple[Array, bool]:
+    """Returns images for a model of ``channels``, and True if they are bits of bfloat16.
 
-    The images are uint8 ``[n, h, w, 3]`` or floats ``[n, 3, h, w]``. The native half checks types.
+    The images are uint8 ``[n, h, w, c]`` or floats ``[n, c, h, w]``. The native half checks types
+    and the number of channels.
 
     Raises
     ------
     InputError
-        If the images are of no accepted shape, or a list has images of several sizes or types.
+        If the images are of no accepted shape, a list has images of several sizes or types, or a
+        PIL image has a mode that the model cannot take.
     """
     if is_picture(value):
-        return _of_picture(value, "images")[None], False
+        return _of_picture(value, "images", channels)[None], False
     if isinstance(value, (list, tuple)):
-        return _of_list(value)
+        return _of_list(value, channels)
     array, bfloat16 = as_array(value, "images")
     if array.ndim == 3:
         array = array[None]
     if array.ndim != 4:
-        raise wrong("images", "a shape [n, h, w, 3] of uint8 or [n, 3, h, w] of floats", str(list(array.shape)))
+        raise wrong("images", f"a shape [n, h, w, {channels}] of uint8 or [n, {channels}, h, w] of floats", str(list(array.shape)))
     return array, bfloat16
 
 
@@ -157,11 +166,11 @@ def is_picture(value: Any) -> bool:
     return hasattr(value, "getbands") and hasattr(value, "mode") and hasattr(value, "tobytes")
 
 
-def _of_list(images: list[Any] | tuple[Any, ...]) -> tuple[Array, bool]:
+def _of_list(images: list[Any] | tuple[Any, ...], channels: int) -> tuple[Array, bool]:
     if not images:
         raise wrong("images", "at least one", "none")
     if all(is_picture(image) for image in images):
-        arrays = [_of_picture(image, f"images[{index}]") for index, image in enumerate(images)]
+        arrays = [_of_picture(image, f"images[{index}]", channels) for index, image in enumerate(images)]
         bfloat16 = False
     elif any(is_picture(image) for image in images):
         odd = next(index for index, image in enumerate(images) if not is_picture(image))
@@ -180,11 +189,13 @@ def _of_list(images: list[Any] | tuple[Any, ...]) -> tuple[Array, bool]:
     return np.stack(arrays), bfloat16
 
 
-def _of_picture(picture: Any, what: str) -> Array:
+def _of_picture(picture: Any, what: str, channels: int) -> Array:
     if picture.mode == "L":
         picture = picture.convert("RGB")
-    if picture.mode != "RGB":
+    if picture.mode != "RGB" and (picture.mode, channels) != ("RGBA", 4):
         expected = 'mode RGB or L (image.convert("RGB") leaves out what RGB has not)'
+        if channels == 4:
+            expected = 'mode RGBA, RGB or L (image.convert("RGBA") keeps the opacity of a palette)'
         raise wrong(what, expected, f"mode {picture.mode}")
     try:
         return np.asarray(picture)
@@ -220,7 +231,7 @@ def as_frames(value: Any) -> tuple[Array, bool]:
         If the shape is another.
     """
     if isinstance(value, (list, tuple)):
-        return as_images(value)
+        return as_images(value, 3)
     array, bfloat16 = as_array(value, "frames")
     if array.dtype == np.uint8 and array.ndim == 4:
         return array, False

@@ -235,10 +235,13 @@ class Vae:
         latents
             ``[n, c, h, w]`` or ``[c, h, w]`` of float32, float16 or bfloat16, in the diffusion
             model's scale: a numpy array, a torch tensor on the CPU, or an object with ``__array__``
-            or ``__dlpack__``.
+            or ``__dlpack__``. Unless the model is for video, also ``[n, c, layers, h, w]``, whose
+            layers become ``n * layers`` images.
         output
             "uint8" for pictures ``[n, h, w, 3]``, or "float" for float32 ``[n, 3, h, w]`` of about
-            -1 to 1, not clamped.
+            -1 to 1, not clamped. A model with ``config["out_channels"] == 4`` gives
+            ``[n, h, w, 4]`` or ``[n, 4, h, w]``: the last channel is the opacity, and colours are
+            not multiplied with it.
         unscaled
             True if the latents are in the VAE's own scale, already divided by the model's scaling
             factor. Diffusers' ``vae.decode`` takes such latents, and ComfyUI has them. A tiny
@@ -270,7 +273,7 @@ class Vae:
         DeviceError
             If the device fails.
         """
-        array, bfloat16 = as_latents(latents)
+        array, bfloat16 = as_latents(latents, self._facts["temporal_factor"] is not None)
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
         with _watched(progress, "decode") as watch:
             return self._model.decode(array, bfloat16, options, watch)
@@ -294,7 +297,9 @@ class Vae:
         images
             uint8 ``[n, h, w, 3]`` or ``[h, w, 3]``, floats ``[n, 3, h, w]`` or ``[3, h, w]`` of
             -1 to 1, or PIL images of one size. Sides are multiples of
-            ``facts["image_step"][unscaled]``.
+            ``facts["image_step"][unscaled]``. For a model with ``config["in_channels"] == 4`` also
+            uint8 ``[n, h, w, 4]``, floats ``[n, 4, h, w]`` and PIL images of mode RGBA. There,
+            images of three channels are opaque.
         sample
             True draws latents from the distribution that the encoder gives. False takes its mode,
             which is its mean.
@@ -319,7 +324,7 @@ class Vae:
         wgvae.Error
             The same errors as :meth:`decode`.
         """
-        array, bfloat16 = as_images(images)
+        array, bfloat16 = as_images(images, self.config["in_channels"])
         options = _options(self._least_memory, unscaled, True, memory_budget, parking, bool(moments), _seed(sample, seed, moments))
         with _watched(progress, "encode") as watch:
             return self._model.encode(array, bfloat16, options, watch)

@@ -112,8 +112,8 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
     def decode(self, z: torch.Tensor, return_dict: bool = True, generator: torch.Generator | None = None) -> Any:
         """Decodes ``z`` ``[n, c, h, w]`` to ``sample`` ``[n, 3, 8 h, 8 w]`` of ``dtype``.
 
-        Values of pictures are about -1 to 1. ``generator`` is ignored, as in diffusers' class.
-        Errors are those of :meth:`wgvae.Vae.decode`.
+        A model with opacity gives 4 channels. Values of pictures are about -1 to 1. ``generator``
+        is ignored, as in diffusers' class. Errors are those of :meth:`wgvae.Vae.decode`.
         """
         image = self.vae.decode(_given(z, "z"), output="float", unscaled=True, memory_budget=self.memory_budget)
         sample = torch.from_numpy(image).to(z.device, self.dtype)
@@ -122,7 +122,7 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
     def encode(self, x: torch.Tensor, return_dict: bool = True) -> Any:
         """Encodes ``x`` ``[n, 3, h, w]`` of -1 to 1 to ``latent_dist``.
 
-        It is a distribution of latents ``[n, c, h / 8, w / 8]`` of ``dtype``. Errors are those of
+        A model with opacity takes 4 channels, too. ``latent_dist`` is a distribution of latents ``[n, c, h / 8, w / 8]`` of ``dtype``. Errors are those of
         :meth:`wgvae.Vae.encode`.
         """
         moments = self.vae.encode(_given(x, "x"), moments=True, memory_budget=self.memory_budget)

@@ -4,14 +4,14 @@ use js_sys::{Array, Float32Array, Function, Uint8ClampedArray};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
-use super::decode::WebDecodeOptions;
-use super::encode::{WebEncodeOptions, encoded_js};
+use super::encode::encoded_js;
 use super::images::WebImages;
 use super::latents::WebLatents;
+use super::options::WebOptions;
 use super::planner::{PlanWithTimeline, WebPlanner};
 use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
-use super::{Result, from_js, to_js};
+use super::{Result, to_js};
 use crate::io::clips::{ClipAxes, ClipLatents};
 use crate::model::config::LatentSpace;
 use crate::plan::PlaneExtents;
@@ -113,9 +113,9 @@ impl WebPlanner {
     /// Plans the decode of a clip of `width` by `height` latents.
     #[wasm_bindgen(js_name = planClip)]
     pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options: WebDecodeOptions = from_js("plan options", options)?;
+        let options = WebOptions::read(options)?;
         let frames = options.frames();
-        let options = options.options(self.planner.config())?;
+        let options = options.decode(self.planner.config())?;
         let plans = self.planner.plan(&options.request(Size { width, height }, self.space, frames).of_clip())?;
         Ok(plan_js(&plans, plans.later().result))
     }
@@ -123,8 +123,8 @@ impl WebPlanner {
     /// Plans the encode of a clip with frames of `width` by `height` pixels.
     #[wasm_bindgen(js_name = planClipEncode)]
     pub fn plan_clip_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options: WebEncodeOptions = from_js("plan options", options)?;
-        let plans = self.planner.plan(&options.options().request(Size { width, height }).of_clip())?;
+        let options = WebOptions::read(options)?;
+        let plans = self.planner.plan(&options.encode().request(Size { width, height }).of_clip())?;
         Ok(plan_js(&plans, plans.later().input()))
     }
 }
@@ -134,8 +134,8 @@ impl WebVae {
     /// Begins to decode a clip of `width` by `height` latents.
     #[wasm_bindgen(js_name = beginClip)]
     pub async fn begin_clip(&mut self, width: u32, height: u32, unscaled: bool, options: JsValue) -> Result<WebClip> {
-        let options: WebDecodeOptions = from_js("decode options", &options)?;
-        let (frames, options) = (options.frames(), options.options(self.vae.config())?);
+        let options = WebOptions::read(&options)?;
+        let (frames, options) = (options.frames(), options.decode(self.vae.config())?);
         let space = if unscaled { LatentSpace::Vae } else { self.space };
         let state = self.vae.begin_decode(Size { width, height }, space, frames, &options).await?;
         Ok(WebClip { state })
@@ -151,10 +151,10 @@ impl WebVae {
         cancel: &Cancel,
         progress: Option<Function>,
     ) -> Result<JsValue> {
-        let options: WebDecodeOptions = from_js("decode options", &options)?;
+        let options = WebOptions::read(&options)?;
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
-        let mut control = listener.control(cancel, options.submission_target());
+        let mut control = listener.control(cancel, options.submission_target);
         let frames = Array::new();
         let mut sink = |pixels: Pixels| {
             let frame: JsValue = match pixels {
@@ -179,9 +179,9 @@ impl WebVae {
     /// Begins to encode a clip with frames of `width` by `height` pixels.
     #[wasm_bindgen(js_name = beginClipEncode)]
     pub async fn begin_clip_encode(&mut self, width: u32, height: u32, options: JsValue) -> Result<WebClip> {
-        let options: WebEncodeOptions = from_js("encode options", &options)?;
+        let options = WebOptions::read(&options)?;
         self.given_space(&options)?;
-        let state = self.vae.begin_encode(Size { width, height }, &options.options()).await?;
+        let state = self.vae.begin_encode(Size { width, height }, &options.encode()).await?;
         Ok(WebClip { state })
     }
 
@@ -196,10 +196,10 @@ impl WebVae {
         cancel: &Cancel,
         progress: Option<Function>,
     ) -> Result<JsValue> {
-        let options: WebEncodeOptions = from_js("encode options", &options)?;
+        let options = WebOptions::read(&options)?;
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
-        let mut control = listener.control(cancel, options.submission_target());
+        let mut control = listener.control(cancel, options.submission_target);
         let Encoded { moments, run, fallback } =
             self.vae.encode_part(&mut clip.state, &frames.images, &mut control).await?;
         let (tensor, unscaled) = self.wanted(moments, &options)?;

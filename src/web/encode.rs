@@ -1,56 +1,16 @@
 //! Encodes for JavaScript.
 
 use js_sys::{Float32Array, Function};
-use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 
+use super::Result;
 use super::images::WebImages;
+use super::options::{WebOptions, WebOutput};
 use super::vae::{Cancel, Listener, WebVae, object};
-use super::{Result, from_js};
 use crate::error::Error;
 use crate::model::config::LatentSpace;
-use crate::tensor::{Bytes, HostTensor};
-use crate::vae::{EncodeOptions, Encoded, Parking, Posterior};
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WebEncodeOptions {
-    output: WebOutput,
-    /// The seed of a random sample.
-    seed: u64,
-    /// True to get the VAE's own latents. `None`: as the model was loaded.
-    unscaled: Option<bool>,
-    memory_budget: Option<Bytes>,
-    least_memory: bool,
-    parking: Parking,
-    /// The target time of a submission, milliseconds.
-    submission_target: Option<f64>,
-    index: u32,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum WebOutput {
-    /// The most likely latents.
-    #[default]
-    Mode,
-    /// Latents drawn at random.
-    Sample,
-    /// The distribution itself.
-    Moments,
-}
-
-impl WebEncodeOptions {
-    /// Returns the target time of a submission, milliseconds.
-    pub(super) fn submission_target(&self) -> Option<f64> {
-        self.submission_target
-    }
-
-    pub(super) fn options(&self) -> EncodeOptions {
-        let Self { memory_budget, least_memory, parking, .. } = *self;
-        EncodeOptions { memory_budget, least_memory, parking, ..EncodeOptions::default() }
-    }
-}
+use crate::tensor::HostTensor;
+use crate::vae::{Encoded, Posterior};
 
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
@@ -62,9 +22,9 @@ impl WebVae {
         cancel: &Cancel,
         progress: Option<Function>,
     ) -> Result<JsValue> {
-        let options: WebEncodeOptions = from_js("encode options", &options)?;
+        let options = WebOptions::read(&options)?;
         self.given_space(&options)?;
-        let encode = options.options();
+        let encode = options.encode();
         // Plans of another size, precision or direction are freed first, so that the peak is that
         // of this encode.
         self.vae.free_unless(&encode.request(images.images.size()));
@@ -94,7 +54,7 @@ pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, rep
 impl WebVae {
     /// Returns the space of the latents that the caller gets. A model that was loaded only for the
     /// VAE's own may lack the diffusion model's scale.
-    pub(super) fn given_space(&self, options: &WebEncodeOptions) -> Result<LatentSpace> {
+    pub(super) fn given_space(&self, options: &WebOptions) -> Result<LatentSpace> {
         if options.unscaled == Some(false) && self.space == LatentSpace::Vae {
             let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");
             return Err(Error::input("latents that are scaled", expected, found).into());
@@ -108,7 +68,7 @@ impl WebVae {
 
     /// Converts an encoder's output to the form that the caller asked for. Returns true with it if
     /// it is in the VAE's own scale.
-    pub(super) fn wanted(&self, moments: HostTensor, options: &WebEncodeOptions) -> Result<(HostTensor, bool)> {
+    pub(super) fn wanted(&self, moments: HostTensor, options: &WebOptions) -> Result<(HostTensor, bool)> {
         let space = self.given_space(options)?;
         if options.output == WebOutput::Moments {
             return Ok((moments, true));
@@ -116,7 +76,7 @@ impl WebVae {
         let posterior = Posterior::new(moments, self.vae.config().latent_channels)?;
         let latents = match options.output {
             WebOutput::Sample => posterior.sample(options.seed, options.index)?,
-            WebOutput::Mode | WebOutput::Moments => posterior.into_mode(),
+            _ => posterior.into_mode(),
         };
         Ok((self.vae.encoded_latents(latents, space)?, space.is_unscaled()))
     }

@@ -1,44 +1,20 @@
 //! GPU devices for JavaScript, and the kernels that models use there. A module that computes on the
 //! CPU lacks this file.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use super::device::WebDevice;
-use super::{Result, from_js, to_js};
+use super::{Result, to_js};
 use crate::error::Error;
 use crate::gpu::{Gpu, GpuOptions};
-use crate::tensor::{Bytes, Storage};
+use crate::tensor::Storage;
 use crate::tuning::TuneOptions;
 
-/// Options of the device to open.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Options {
-    power_preference: Option<Power>,
-    default_limits: bool,
-    memory_limit: Option<Bytes>,
-}
-
-impl Options {
-    /// Converts to the crate's options, for a device of `gpu`, a `GPU` object.
-    pub(super) fn of(self, gpu: JsValue) -> GpuOptions {
-        GpuOptions {
-            webgpu_default_limits: self.default_limits,
-            memory_limit: self.memory_limit,
-            low_power: self.power_preference == Some(Power::LowPower),
-            gpu: Some(gpu),
-            ..GpuOptions::default()
-        }
-    }
-}
-
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Power {
-    HighPerformance,
-    LowPower,
+/// Returns the crate's options for a device of `gpu`, a `GPU` object.
+pub(super) fn options_of(gpu: JsValue, low_power: bool, webgpu_default_limits: bool) -> GpuOptions {
+    GpuOptions { webgpu_default_limits, low_power, gpu: Some(gpu), ..GpuOptions::default() }
 }
 
 impl WebDevice {
@@ -51,9 +27,8 @@ impl WebDevice {
 #[wasm_bindgen(js_class = Device)]
 impl WebDevice {
     /// Opens a device of `gpu`, a `GPU` object.
-    pub async fn request(gpu: JsValue, options: JsValue) -> Result<Self> {
-        let options: Options = from_js("device options", &options)?;
-        Ok(Self { device: Gpu::request(&options.of(gpu)).await?.into() })
+    pub async fn request(gpu: JsValue, low_power: bool, default_limits: bool) -> Result<Self> {
+        Ok(Self { device: Gpu::request(&options_of(gpu, low_power, default_limits)).await?.into() })
     }
 
     /// Uses the caller's `device`. It comes from `gpu`, or from another `GPU` object.

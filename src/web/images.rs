@@ -1,6 +1,6 @@
 //! Images from JavaScript: arrays, files of floats, pixels.
 
-use js_sys::{Float32Array, Uint8ClampedArray};
+use js_sys::Float32Array;
 use wasm_bindgen::prelude::*;
 
 use super::Result;
@@ -11,7 +11,7 @@ use crate::io::read_images;
 use crate::tensor::{Bytes, HostTensor, Size};
 use crate::vae::Images;
 
-/// One or several images, `[n, 3, h, w]`, -1 to 1.
+/// One or several images, `[n, c, h, w]`, -1 to 1.
 #[wasm_bindgen(js_name = Images)]
 #[derive(Debug)]
 pub struct WebImages {
@@ -20,7 +20,7 @@ pub struct WebImages {
 
 #[wasm_bindgen(js_class = Images)]
 impl WebImages {
-    /// Copies images `[n, 3, h, w]` or `[3, h, w]`, -1 to 1, from an array.
+    /// Copies images `[n, c, h, w]` or `[c, h, w]`, -1 to 1, from an array.
     #[wasm_bindgen(js_name = fromArray)]
     pub fn from_array(data: &Float32Array, shape: &[u32]) -> Result<Self> {
         let bytes = u64::from(data.length()) * 4;
@@ -90,70 +90,35 @@ impl WebFrames {
     }
 }
 
-/// A picture that is filled with rows of RGBA8.
+/// One image that is filled part by part.
 #[wasm_bindgen(js_name = Picture)]
 #[derive(Debug)]
 pub struct WebPicture {
-    width: usize,
-    height: usize,
-    /// Red, green and blue planes, `[3, h, w]`.
+    shape: Vec<usize>,
     data: Vec<f32>,
-    /// The number of pixels received so far.
-    done: usize,
-    transparent: bool,
 }
 
 #[wasm_bindgen(js_class = Picture)]
 impl WebPicture {
-    /// Makes a picture of `width` by `height` pixels without any rows yet.
+    /// Makes an image of zeros, `[c, h, w]`.
     #[wasm_bindgen(constructor)]
-    pub fn new(width: u32, height: u32) -> Result<Self> {
-        let values = 3 * u64::from(width) * u64::from(height);
+    pub fn new(shape: &[u32]) -> Result<Self> {
+        let values = shape.iter().map(|&extent| u64::from(extent)).product::<u64>();
         let mut data = Vec::new();
         let reserved =
             usize::try_from(values).ok().and_then(|values| data.try_reserve_exact(values).ok().map(|()| values));
         data.resize(reserved.ok_or_else(|| no_memory(values * 4))?, 0.0);
-        Ok(Self { width: width as usize, height: height as usize, data, done: 0, transparent: false })
+        Ok(Self { shape: extents(shape), data })
     }
 
-    /// Adds the next rows, `[rows, w, 4]`. Drops alpha.
-    pub fn add(&mut self, rows: &Uint8ClampedArray) -> Result<()> {
-        let area = self.width * self.height;
-        let pixels = rows.to_vec();
-        let pixels = pixels.as_chunks::<4>().0;
-        if pixels.len() > area - self.done {
-            return Err(self.wrong(self.done + pixels.len()).into());
-        }
-        self.transparent |= pixels.iter().any(|pixel| pixel[3] < u8::MAX);
-        for (channel, plane) in self.data.chunks_exact_mut(area).enumerate() {
-            for (value, pixel) in plane[self.done..].iter_mut().zip(pixels) {
-                // Rounded as diffusers does.
-                *value = 2.0 * (f32::from(pixel[channel]) / 255.0) - 1.0;
-            }
-        }
-        self.done += pixels.len();
-        Ok(())
+    /// Copies `values` to the elements from `start` on.
+    pub fn set(&mut self, start: usize, values: &Float32Array) {
+        values.copy_to(&mut self.data[start..][..values.length() as usize]);
     }
 
-    /// True if any pixel is transparent.
-    #[wasm_bindgen(js_name = isTransparent)]
-    pub fn is_transparent(&self) -> bool {
-        self.transparent
-    }
-
-    /// Returns the image, after all rows were added.
+    /// Returns the image.
     pub fn finish(self) -> Result<WebImages> {
-        if self.done != self.width * self.height {
-            return Err(self.wrong(self.done).into());
-        }
-        let tensor = HostTensor { shape: vec![3, self.height, self.width], data: self.data };
-        Ok(WebImages { images: Images::new(tensor)? })
-    }
-}
-
-impl WebPicture {
-    fn wrong(&self, found: usize) -> Error {
-        Error::input("picture", format!("{}x{} pixels", self.width, self.height), format!("{found} pixels"))
+        Ok(WebImages { images: Images::new(HostTensor { shape: self.shape, data: self.data })? })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::Latents;
 
-/// Latents of one or more images, `[n, c, h, w]`.
+/// Latents of one or more images, `[n, c, h, w]`. Each layer of `[n, c, layers, h, w]` is an image.
 #[wasm_bindgen(js_name = Latents)]
 #[derive(Debug)]
 pub struct WebLatents {
@@ -21,7 +21,7 @@ pub struct WebLatents {
 
 #[wasm_bindgen(js_class = Latents)]
 impl WebLatents {
-    /// Copies latents `[n, c, h, w]` or `[c, h, w]` from an array.
+    /// Copies latents `[n, c, h, w]`, `[c, h, w]` or `[n, c, layers, h, w]` from an array.
     #[wasm_bindgen(js_name = fromArray)]
     pub fn from_array(data: &Float32Array, shape: &[u32]) -> Result<Self> {
         let bytes = u64::from(data.length()) * 4;
@@ -71,9 +71,11 @@ pub(super) fn extents(shape: &[u32]) -> Vec<usize> {
     shape.iter().map(|&extent| extent as usize).collect()
 }
 
-/// Returns the facts that callers need about a model's latents in `space`.
+/// Returns the facts that callers need about a model's images, and its latents in `space`.
 pub(super) fn latent_facts(config: &AutoencoderConfig, space: LatentSpace) -> Value {
     json!({
+        "in_channels": config.in_channels,
+        "out_channels": config.out_channels,
         "latent_channels": config.channels(space),
         "pixels_per_latent": config.latent_factor(space),
         "has_time": config.has_time(),

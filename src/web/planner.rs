@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use wasm_bindgen::prelude::*;
 
-use super::decode::WebDecodeOptions;
-use super::encode::WebEncodeOptions;
 use super::latents::latent_facts;
+use super::options::WebOptions;
 use super::vae::WebVae;
 use super::{Result, from_js, to_js};
 use crate::direction::Directions;
@@ -25,10 +24,11 @@ pub struct WebPlanner {
     pub(super) space: LatentSpace,
 }
 
-/// A model and a device that need not exist.
+/// A model and a device that need not exist. Also the options to load a model that does: code to
+/// read another structure would add to the download of a page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct Supposed {
+pub(super) struct Supposed {
     family: Option<String>,
     /// The text of config.json.
     config: Option<String>,
@@ -36,10 +36,10 @@ struct Supposed {
     direction: Directions,
     /// True to plan clips. Ignored for a network without a time axis.
     clips: bool,
-    precision: Precision,
-    unscaled: bool,
+    pub(super) precision: Precision,
+    pub(super) unscaled: bool,
     /// True if weights may stay in host memory under a budget.
-    weights_on_host: bool,
+    pub(super) weights_on_host: bool,
     /// True to plan for the CPU.
     cores: bool,
     /// Limits that replace WebGPU's defaults. Names are as in the facts about an adapter.
@@ -128,9 +128,9 @@ impl WebPlanner {
 
     /// Plans a decode of `width` by `height` latents. Work and transfers are those of all tiles.
     pub fn plan(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options: WebDecodeOptions = from_js("plan options", options)?;
-        let output = options.output();
-        let options = options.options(self.planner.config())?;
+        let options = WebOptions::read(options)?;
+        let output = options.image();
+        let options = options.decode(self.planner.config())?;
         let plans = self.planner.plan(&options.request(Size { width, height }, self.space, output))?;
         let PlanWithTimeline { facts, timeline } = PlanWithTimeline::of(plans.first());
         let facts = PlanFacts {
@@ -145,8 +145,8 @@ impl WebPlanner {
     /// Plans an encode of an image of `width` by `height` pixels.
     #[wasm_bindgen(js_name = planEncode)]
     pub fn plan_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options: WebEncodeOptions = from_js("plan options", options)?;
-        let plans = self.planner.plan(&options.options().request(Size { width, height }))?;
+        let options = WebOptions::read(options)?;
+        let plans = self.planner.plan(&options.encode().request(Size { width, height }))?;
         Ok(to_js(&PlanWithTimeline::of(plans.first())))
     }
 }

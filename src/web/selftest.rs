@@ -6,10 +6,10 @@ use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
-use super::gpu::Options;
+use super::gpu::options_of;
 use super::source::{JsSource, Source};
 use super::vae::{Cancel, count};
-use super::{Result, from_js, to_js};
+use super::{Result, to_js};
 use crate::selftest::SelftestControl;
 
 /// Decodes the latents in `reference` with every set of kernels, and compares the results with the
@@ -17,13 +17,13 @@ use crate::selftest::SelftestControl;
 #[wasm_bindgen]
 pub async fn selftest(
     gpu: JsValue,
-    options: JsValue,
+    low_power: bool,
+    default_limits: bool,
     checkpoint: &WebCheckpoint,
     reference: Source,
     cancel: &Cancel,
     progress: Function,
 ) -> Result<JsValue> {
-    let options: Options = from_js("device options", &options)?;
     let WebCheckpoint { checkpoint, rejection, .. } = checkpoint;
     let reference = JsSource::new(reference, rejection);
     let mut tell = |done: usize, total: usize| {
@@ -31,6 +31,7 @@ pub async fn selftest(
         let _ = progress.call2(&JsValue::NULL, &count(done as u64), &count(total as u64));
     };
     let mut control = SelftestControl { progress: Some(&mut tell), cancel: Some(Arc::clone(&cancel.flag)) };
-    let found = crate::selftest::run(&options.of(gpu), checkpoint, &reference, &mut control).await;
+    let found =
+        crate::selftest::run(&options_of(gpu, low_power, default_limits), checkpoint, &reference, &mut control).await;
     Ok(to_js(&rejection.pass_on(found)?))
 }

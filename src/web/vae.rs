@@ -5,27 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use js_sys::{Function, Object, Reflect};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use wasm_bindgen::prelude::*;
 
 use super::checkpoint::WebCheckpoint;
 use super::device::WebDevice;
 use super::latents::{WebLatents, latent_facts};
+use super::planner::Supposed;
 use super::{Result, from_js, to_js};
 use crate::device::Device;
 use crate::execution::{Control, Progress, RunReport};
 use crate::model::config::LatentSpace;
 use crate::tensor::Bytes;
-use crate::vae::{Fallback, LoadOptions, Precision, Vae};
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct WebLoadOptions {
-    precision: Precision,
-    unscaled: bool,
-    weights_on_host: bool,
-}
+use crate::vae::{Fallback, LoadOptions, Vae};
 
 /// A flag that stops a decode or an encode between two submissions.
 #[wasm_bindgen]
@@ -77,7 +70,7 @@ impl WebVae {
     /// Reads the weights that the checkpoint was opened for, one tensor at a time, and uploads or
     /// keeps each at once.
     pub async fn load(device: &WebDevice, checkpoint: &WebCheckpoint, options: JsValue) -> Result<Self> {
-        let WebLoadOptions { precision, unscaled, weights_on_host } = from_js("load options", &options)?;
+        let Supposed { precision, unscaled, weights_on_host, .. } = from_js("load options", &options)?;
         let WebCheckpoint { directions, clips, .. } = *checkpoint;
         if !unscaled {
             // Before weights are downloaded for latents without a meaning.

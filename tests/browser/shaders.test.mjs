@@ -17,7 +17,7 @@ inBrowsers({}, (session) => {
     it(`compiles every shader in ${storage}`, async (t) => {
       const names = await session.run(async (storage) => {
         const wasm = await lab.startWasm();
-        const gpu = await wasm.Device.request(navigator.gpu, {});
+        const gpu = await wasm.Device.request(navigator.gpu, false, false);
         try {
           return await wasm.compileAll(gpu, storage);
         } finally {

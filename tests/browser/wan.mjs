@@ -3,9 +3,10 @@
 // fixtures.mjs computes the weights.
 
 /**
- * Fields of its config.json that determine the shapes.
+ * Fields of its config.json that determine the shapes. Only AutoencoderKLQwenImage has
+ * `input_channels`.
  * @typedef {{ base_dim: number, dim_mult: number[], num_res_blocks: number, temperal_downsample:
- * boolean[], z_dim: number }} WanConfig
+ * boolean[], z_dim: number, input_channels?: number }} WanConfig
  */
 
 /** @typedef {[string, number[]][]} Shapes */
@@ -14,7 +15,7 @@
  * @param {WanConfig} config
  * @returns {Shapes}
  */
-export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z }) {
+export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z, input_channels: colors = 3 }) {
   const widths = multiples.map((multiple) => multiple * base).reverse();
   const top = widths[0];
   const blocks = widths.flatMap((width, level) => {
@@ -33,7 +34,7 @@ export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_
     ...middle('decoder.mid_block', top),
     ...blocks,
     ['decoder.norm_out.gamma', [base, 1, 1, 1]],
-    ...filter('decoder.conv_out', base, 3, [3, 3, 3]),
+    ...filter('decoder.conv_out', base, colors, [3, 3, 3]),
   ];
 }
 
@@ -41,7 +42,7 @@ export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_
  * @param {WanConfig} config
  * @returns {Shapes}
  */
-export function wanEncoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z }) {
+export function wanEncoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z, input_channels: colors = 3 }) {
   const widths = multiples.map((multiple) => multiple * base);
   const top = widths[widths.length - 1];
   // Resnets and resizes between levels share one numbering.
@@ -56,7 +57,7 @@ export function wanEncoderShapes({ base_dim: base, dim_mult: multiples, num_res_
     return [...resnets, ...filter(`${path}.resample.1`, width, width, [3, 3]), ...time];
   });
   return [
-    ...filter('encoder.conv_in', 3, base, [3, 3, 3]),
+    ...filter('encoder.conv_in', colors, base, [3, 3, 3]),
     ...blocks,
     ...middle('encoder.mid_block', top),
     ['encoder.norm_out.gamma', [top, 1, 1, 1]],

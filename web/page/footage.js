@@ -17,7 +17,7 @@ import { toPng } from './png.js';
  * ImageBitmap }>}
  */
 export async function openFootage(files, factor) {
-  if (files.length > 1) return { ...(await openPicture(files[0], factor)), found: files.length };
+  if (files.length > 1) return { ...(await openPicture(files[0], factor, 3)), found: files.length };
   const video = await openVideo(files[0]);
   try {
     for await (const picture of video.pictures(factor)) return { size: video.size, found: video.found, rate: video.rate, bitmap: await createImageBitmap(picture) };

@@ -102,7 +102,7 @@ export class Input {
     if (this.kind === 'latents') {
       tell({ type: 'input', name, shape: await ask('shapeOfLatents', this.file) });
     } else if (this.kind === 'picture' || this.kind === 'footage') {
-      const { size, bitmap } = await this.#show(this.kind === 'picture' ? ask('openPicture', this.file, 1) : ask('openFootage', this.files, 1), signal);
+      const { size, bitmap } = await this.#show(this.kind === 'picture' ? ask('openPicture', this.file, 1, 3) : ask('openFootage', this.files, 1), signal);
       bitmap.close();
       tell({ type: 'input', name, size });
     }
@@ -110,13 +110,15 @@ export class Input {
 
   /**
    * Treats latents with four axes as a clip if they can be nothing else: the first axis has as many
-   * channels as the model, and the model has a time axis.
-   * @param {Decoder} decoder
+   * channels as the model, and the model has a time axis. Without one, latents with five axes and
+   * the model's channels are pictures: layers.
+   * @param {import('../src/index.js').ModelFacts} info
    */
-  async settle({ info }) {
-    if (this.kind !== 'latents' || !info.has_time) return;
-    const [channels, next, ...others] = (await ask('axesOf', this.file)) ?? [];
-    if (others.length === 2 && channels === info.latent_channels && next !== channels) this.kind = 'clip';
+  async settle({ has_time: hasTime, latent_channels: expected }) {
+    if (this.kind !== (hasTime ? 'latents' : 'clip')) return;
+    const [first, second, ...others] = (await ask('axesOf', this.file)) ?? [];
+    if (hasTime && others.length === 2 && first === expected && second !== first) this.kind = 'clip';
+    if (!hasTime && others.length === 3 && second === expected) this.kind = 'latents';
   }
 
   /**
@@ -126,13 +128,13 @@ export class Input {
    */
   async open(decoder, signal) {
     const { name } = this;
-    const factor = decoder.info.pixels_per_latent;
+    const { pixels_per_latent: factor, in_channels: channels } = decoder.info;
     if (this.kind === 'latents' || this.kind === 'clip') {
       if (this.#shape) return;
       this.#shape = this.kind === 'clip' ? await ask('axesOf', this.file) : await decoder.shapeOf(this.file, { signal });
       tell({ type: 'input', name, shape: this.#shape });
     } else if (this.kind === 'picture' && !this.#size) {
-      const { size, bitmap } = await this.#show(ask('openPicture', this.file, factor), signal);
+      const { size, bitmap } = await this.#show(ask('openPicture', this.file, factor, channels), signal);
       this.#size = size;
       tell({ type: 'input', name, size });
       tell({ type: 'original', bitmap, name });

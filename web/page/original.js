@@ -1,6 +1,7 @@
 // @ts-check
 // A picture to encode, read as the package reads it, so that the result can be compared with it.
 
+import { bitmapOf } from '../src/canvas.js';
 import { WgvaeError } from '../src/index.js';
 import { middle } from './crop.js';
 
@@ -11,12 +12,14 @@ const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
  * Returns the size of the picture, and the part that will be encoded.
  * @param {File} file
  * @param {number} factor pixels, see crop.js
+ * @param {number} channels of the model: 4 with opacity
  */
-export async function openPicture(file, factor) {
+export async function openPicture(file, factor, channels) {
   const whole = await read(file);
   try {
     const size = { width: whole.width, height: whole.height };
-    return { size, bitmap: await createImageBitmap(opaque(pixelsOf(whole, factor))) };
+    const pixels = pixelsOf(whole, factor);
+    return { size, bitmap: await bitmapOf(channels === 4 ? pixels : opaque(pixels)) };
   } finally {
     whole.close();
   }
@@ -41,8 +44,8 @@ export async function openOriginal(file, factor, expected) {
 }
 
 /**
- * Returns the picture without transparency, as it is encoded: a transparent one would show the page
- * behind it.
+ * Returns the picture without transparency, as a model without opacity encodes it: a transparent
+ * one would show the page behind it.
  * @param {ImageData} image
  */
 export function opaque({ data, width, height }) {

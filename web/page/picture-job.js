@@ -43,7 +43,7 @@ export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ..
   const image = await vae.decode(latents, { output: 'image-data', ...options });
   const decoded = vae.report;
   const size = { width: image.width, height: image.height };
-  const { bitmap, squares } = await ask('compareWithOriginal', file, vae.info.pixels_per_latent, transfer(image, [image.data.buffer]));
+  const { bitmap, squares } = await ask('compareWithOriginal', file, vae.info, transfer(image, [image.data.buffer]));
   tell({ type: 'picture', bitmap, name, psnr: new Psnr().add(squares, size).value });
   return [encoded, decoded];
 }

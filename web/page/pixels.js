@@ -1,7 +1,8 @@
 // @ts-check
 // Comparison of pictures, and preparation of pictures that are shown or kept.
 
-import { openOriginal } from './original.js';
+import { bitmapOf } from '../src/canvas.js';
+import { opaque, openOriginal } from './original.js';
 import { fromPng, toPng } from './png.js';
 
 /** Factor of a shown difference. */
@@ -10,12 +11,13 @@ const AMPLIFIED = 8;
 /**
  * Compares a picture that was encoded and decoded with its original file.
  * @param {File} file
- * @param {number} factor pixels, see crop.js
+ * @param {Pick<import('../src/index.js').ModelFacts, 'pixels_per_latent' | 'in_channels'>} info
  * @param {ImageData} image pixels, as many as were encoded
  */
-export async function compareWithOriginal(file, factor, image) {
-  const original = await openOriginal(file, factor);
-  return { bitmap: await createImageBitmap(image), squares: squares(original.data, image.data) };
+export async function compareWithOriginal(file, { pixels_per_latent: factor, in_channels: channels }, image) {
+  const found = await openOriginal(file, factor);
+  const original = channels === 4 ? found : opaque(found);
+  return { bitmap: await bitmapOf(image), squares: squares(original.data, image.data) };
 }
 
 /**
@@ -33,19 +35,19 @@ export async function compareFrames(original, image) {
  * @param {ImageData} tiled of the same size
  */
 export async function comparePictures(exact, tiled) {
-  const [first, second, third] = await Promise.all([exact, tiled, difference(exact, tiled)].map((image) => createImageBitmap(image)));
+  const [first, second, third] = await Promise.all([exact, tiled, difference(exact, tiled)].map(bitmapOf));
   return { exact: first, tiled: second, difference: third, amplified: AMPLIFIED, squares: squares(exact.data, tiled.data) };
 }
 
 /**
- * Returns the sum of squared differences of red, green and blue.
+ * Returns the sum of squared differences of red, green and blue, as they are in front of black.
  * @param {Uint8ClampedArray} left RGBA
  * @param {Uint8ClampedArray} right of as many pixels
  */
 function squares(left, right) {
   let sum = 0;
   for (let index = 0; index < left.length; index += 1) {
-    if (index % 4 !== 3) sum += (left[index] - right[index]) ** 2;
+    if (index % 4 !== 3) sum += ((left[index] * left[index | 3] - right[index] * right[index | 3]) / 255) ** 2;
   }
   return sum;
 }

@@ -244,7 +244,7 @@ async function prepare(signal) {
   if (decoder && input) {
     setState('loading');
     await input.identify(signal);
-    await input.settle(decoder);
+    await input.settle(decoder.info);
     // The address turned out to be no latents of pictures: the model must be opened for that.
     if (model) await openModel(model, signal);
     await input.open(decoder, signal);
@@ -283,6 +283,15 @@ async function sayBoth(error, signal) {
  */
 async function openModel(choice, signal) {
   const { precision, family, unscaled, budget } = settings;
+  const [address = '', ...shards] = choice.urls ?? [];
+  const files = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, cache: true, signal, worker };
+  if (input?.kind === 'clip') {
+    // Its third axis may also count layers, which the model's headers tell. Opening it reports
+    // errors.
+    const info = decoder?.info ?? (await inspect(files).catch(() => undefined));
+    signal.throwIfAborted();
+    if (info) await input.settle(info);
+  }
   const { encodes, clips } = input?.wants ?? { encodes: false, clips: false };
   // A budget needs the weights on the host, so that they can be evicted.
   const wanted = JSON.stringify([precision, family, unscaled, budget !== undefined, clips]);
@@ -295,8 +304,7 @@ async function openModel(choice, signal) {
   }
   await closeModel();
   setState('loading');
-  const [address = '', ...shards] = choice.urls ?? [];
-  const source = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, clips, cache: true, signal, worker };
+  const source = { ...files, clips };
   if (choice.urls && !choice.isDemo && !agreed.has(choice)) {
     const found = await inspect(source).catch((error) => inspectWithConfig(choice, source, error));
     await askFirst(choice, found, encodes, signal);

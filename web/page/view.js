@@ -209,6 +209,7 @@ export class View {
     ];
     setText('model-facts', facts?.join(', ') ?? '');
     document.body.dataset.device = info && isOnCpu(info) ? 'cpu' : 'gpu';
+    document.body.toggleAttribute('data-opacity', info?.out_channels === 4);
     // A model that is open decodes, on a GPU or on the CPU.
     if (info) delete document.body.dataset.gpu;
   }

@@ -157,12 +157,13 @@ async function takeBitmap(device, canvas, context) {
 }
 
 /**
- * Returns a picture in memory as an ImageBitmap.
+ * Returns a picture in memory as an ImageBitmap. Its colours are multiplied by alpha, because
+ * `bitmaprenderer` of Firefox 153 shows others wrong.
  * @param {ImageData} image
  */
 export async function bitmapOf(image) {
   try {
-    return await createImageBitmap(image);
+    return await createImageBitmap(image, { premultiplyAlpha: 'premultiply' });
   } catch (cause) {
     throw new WgvaeError('canvas', `the browser makes no ImageBitmap of ${image.width}x${image.height} pixels: ${messageOf(cause)}`, { cause });
   }

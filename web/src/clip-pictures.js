@@ -86,7 +86,7 @@ export class ClipPictures {
     const { done, value } = await this.#values.next();
     if (done) return undefined;
     this.#read += 1;
-    return openImages(this.#wasm, value, this.#access, this.#factor);
+    return openImages(this.#wasm, value, this.#access, { pixels_per_latent: this.#factor, in_channels: 3 });
   }
 
   /**

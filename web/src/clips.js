@@ -72,7 +72,7 @@ export class Clips {
       for (let frame = await latents.next(); frame; frame = await latents.next()) {
         const part = frame;
         const decoded = await run.part('decode', part, (vae, clip, cancel, listener) => vae.decodePart(clip, part, moduleOptions(), cancel, listener));
-        for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height);
+        for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height, 3);
       }
     } catch (error) {
       throw wgvaeError(error);

@@ -9,7 +9,7 @@ import { checkHostCanvas, show } from './host-canvas.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
 import { checkObject } from './options.js';
-import { checkOutput, delivered, hostOutput, ON_DEVICE, OUTPUTS } from './outputs.js';
+import { checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
 import { kindOf } from './sources.js';
@@ -46,7 +46,7 @@ export class Decoding {
     const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
     const { device, planner } = this.#loaded.engine;
     try {
-      return planner.plan(latents.width, latents.height, this.#moduleOptions(others, device ? undefined : hostOutput(others)));
+      return planner.plan(latents.width, latents.height, this.#moduleOptions(others, this.#isFromMemory ? hostOutput(others, !device) : undefined));
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -156,11 +156,9 @@ export class Decoding {
    */
   #outputFor({ canvas, output = 'bitmap', tiling = 'exact' }, [width, height]) {
     const { device } = this.#loaded.engine;
-    if (!device) {
-      if (canvas) checkHostCanvas(canvas, { width, height });
-      return hostOutput({ canvas, output });
-    }
     const size = { width, height };
+    if (canvas && this.#isFromMemory) checkHostCanvas(canvas, size);
+    if (!device || (this.#isFromMemory && !ON_DEVICE.includes(output))) return hostOutput({ canvas, output }, !device);
     if (canvas) {
       checkCanvas(device, canvas, size);
       return 'canvas';
@@ -192,10 +190,15 @@ export class Decoding {
       if (!canvas) return canvases.toBitmap(made, size);
       return canvases.present(canvas, made, size);
     }
-    if (canvases || (!canvas && output !== 'bitmap')) return delivered(output, data, width, height);
+    const { out_channels: channels } = this.#loaded.info;
+    if (!canvas && (output !== 'bitmap' || !this.#isFromMemory)) return delivered(output, data, width, height, channels);
     const image = new ImageData(data, width, height);
     this.#loaded.shown = (onto) => show(onto, image);
-    return canvas ? show(canvas, image) : delivered(output, data, width, height);
+    return canvas ? show(canvas, image) : delivered(output, data, width, height, channels);
+  }
+
+  get #isFromMemory() {
+    return isShownFromMemory(!this.#loaded.engine.device, this.#loaded.info);
   }
 
   /**

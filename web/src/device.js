@@ -115,7 +115,7 @@ export async function openDevice(wasm, { device, powerPreference, defaultLimits,
     return { handle: /** @type {any} */ (Device.cores()), device: undefined, isOurs: true };
   }
   if (typeof device === 'object' && device !== null) return { handle: await wasm.Device.adopt(given, device), device, isOurs: false };
-  const handle = await wasm.Device.request(given, { powerPreference: powerPreference ?? 'high-performance', defaultLimits: defaultLimits ?? false });
+  const handle = await wasm.Device.request(given, powerPreference === 'low-power', defaultLimits ?? false);
   return { handle, device: handle.gpuDevice(), isOurs: true };
 }
 

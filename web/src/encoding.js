@@ -59,7 +59,7 @@ export class Encoding {
    */
   async #attempt(input, { output, seed, unscaled, onProgress, ...options }, signal) {
     const { wasm, engine, info } = this.#loaded;
-    const images = await openImages(wasm, input, this.#loaded.accessOf(signal), info.pixels_per_latent);
+    const images = await openImages(wasm, input, this.#loaded.accessOf(signal), info);
     try {
       const [width, height] = images.size();
       const moduleOptions = { ...this.#loaded.moduleOptions(options), output, seed, unscaled };

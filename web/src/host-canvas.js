@@ -1,5 +1,6 @@
 // @ts-check
-// The way of a picture from memory to a canvas, for a model on the CPU.
+// The way of a picture from memory to a canvas, for a model on the CPU and for pictures with
+// opacity: putImageData takes colours that are not multiplied by alpha.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 

@@ -4,13 +4,18 @@
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { isTensor, valuesOf } from './onnx.js';
 import { isFloats, isSvg, isWhole } from './picture-file.js';
-import { stripsOf, stripsOfData } from './pixels.js';
+import { AS_IT_IS, planesOf, straightStripsOf, stripsOf, stripsOfData } from './pixels.js';
 import { bytesOf, kindOf, openSource } from './sources.js';
 import { checkedFloats } from './tensors.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 /** @typedef {import('./sources.js').Access} Access */
 /** @typedef {import('../pkg/wgvae.js').Images} Images */
+/**
+ * Facts about the model: pictures are cropped to multiples of `pixels_per_latent`, and keep their
+ * alpha if `in_channels` is 4.
+ * @typedef {Pick<import('./index.js').ModelInfo, 'pixels_per_latent' | 'in_channels'>} Facts
+ */
 
 /** Bytes of the first request, enough for most pictures. */
 const HEAD_BYTES = 1 << 20;
@@ -25,21 +30,14 @@ const BEYOND = 1.5;
 const MARK_BYTES = 16;
 
 /**
- * Options that keep the colours of the file: no colour profile, no multiplication by alpha.
- * Pictures are turned as their EXIF says, by default.
- * @type {ImageBitmapOptions}
- */
-const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
-
-/**
  * @param {Wasm} wasm
  * @param {import('./index.js').ImageInput} input
  * @param {Access} access
- * @param {number} factor pixels; pictures are cropped to multiples of it
+ * @param {Facts} facts
  * @returns {Promise<Images>}
  */
-export async function openImages(wasm, input, access, factor) {
-  const open = new Opening(wasm, access, factor);
+export async function openImages(wasm, input, access, facts) {
+  const open = new Opening(wasm, access, facts);
   if (typeof input === 'string' || input instanceof URL || input instanceof Blob || bytesOf(input)) return open.file(/** @type {any} */ (input));
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'picture', 'something to draw, a file or a tensor', kindOf(input));
   if (isOneOf(input, ['ImageData']) || ('width' in input && 'data' in input && input.data instanceof Uint8ClampedArray)) return open.imageData(/** @type {any} */ (input));
@@ -80,16 +78,18 @@ class Opening {
   #wasm;
   #access;
   #factor;
+  #channels;
 
   /**
    * @param {Wasm} wasm
    * @param {Access} access
-   * @param {number} factor
+   * @param {Facts} facts
    */
-  constructor(wasm, access, factor) {
+  constructor(wasm, access, { pixels_per_latent: factor, in_channels: channels }) {
     this.#wasm = wasm;
     this.#access = access;
     this.#factor = factor;
+    this.#channels = channels;
   }
 
   /** @param {import('./index.js').FileInput} input */
@@ -144,7 +144,7 @@ class Opening {
     });
     try {
       this.#access.signal.throwIfAborted();
-      return this.drawable(bitmap);
+      return await this.drawable(bitmap);
     } finally {
       bitmap.close();
     }
@@ -152,7 +152,7 @@ class Opening {
 
   /** @param {ImageBitmap | HTMLCanvasElement | OffscreenCanvas} source */
   drawable(source) {
-    return this.#fromStrips(source, (part) => stripsOf(source, part));
+    return this.#fromStrips(source, (part) => (this.#channels === 4 ? straightStripsOf(source, part) : stripsOf(source, part)));
   }
 
   /** @param {ImageData} image */
@@ -165,18 +165,26 @@ class Opening {
 
   /**
    * @param {{ width: number, height: number }} whole
-   * @param {(part: import('./pixels.js').Part) => Iterable<Uint8ClampedArray>} strips
+   * @param {(part: import('./pixels.js').Part) => Iterable<Uint8ClampedArray> |
+   * AsyncIterable<Uint8ClampedArray>} strips
    */
-  #fromStrips(whole, strips) {
+  async #fromStrips(whole, strips) {
     const part = this.#cropped(whole);
-    const picture = new this.#wasm.Picture(part.width, part.height);
+    const area = part.width * part.height;
+    const picture = new this.#wasm.Picture(Uint32Array.of(this.#channels, part.height, part.width));
+    let isTransparent = false;
+    let done = 0;
     try {
-      for (const strip of strips(part)) picture.add(strip);
+      for await (const strip of strips(part)) {
+        planesOf(strip, this.#channels).forEach((plane, channel) => picture.set(channel * area + done, plane));
+        isTransparent ||= this.#channels === 3 && strip.some((level, at) => at % 4 === 3 && level < 255);
+        done += strip.length / 4;
+      }
     } catch (error) {
       picture.free();
       throw error;
     }
-    if (picture.isTransparent()) this.#access.notify({ code: 'transparent', message: 'the picture lets through what is behind it: that is left out' });
+    if (isTransparent) this.#access.notify({ code: 'transparent', message: 'the picture lets through what is behind it: that is left out' });
     return picture.finish();
   }
 

@@ -361,7 +361,7 @@ export function selftest(options: SelftestOptions): Promise<Selftest>;
 export interface SelftestOptions extends Omit<DeviceOptions, 'device'>, Pick<ModelOptions, 'model' | 'config' | 'family' | 'wasm' | 'cache' | 'fetch' | 'onNotice'> {
   /**
    * A .safetensors file with `latents` `[1, c, h, w]` and the expected `image` `[1, 3, height,
-   * width]` in f32, not clamped, for example from diffusers.
+   * width]` (4 with opacity) in f32, not clamped, for example from diffusers.
    */
   reference: FileInput;
   /** Listener for the number of finished rows. */
@@ -555,14 +555,14 @@ export interface Decoder extends LoadedModel {
    */
   plan(options: PlanOptions): Plan;
   /**
-   * Returns the shape of latents, [n, c, h, w]. For `plan`, multiply h and w by
-   * `info.pixels_per_latent`. A file is read whole, and kept for the next decode of the same Blob
-   * or address.
+   * Returns the shape of latents, [n, c, h, w]; the n of [n, c, layers, h, w] is n * layers. For
+   * `plan`, multiply h and w by `info.pixels_per_latent`. A file is read whole, and kept for the
+   * next decode of the same Blob or address.
    */
   shapeOf(latents: LatentsInput, options?: { signal?: AbortSignal }): Promise<[number, number, number, number]>;
   /**
    * Decodes onto `canvas`, and gives it the size of the picture. The picture is copied there on the
-   * GPU.
+   * GPU, or from memory if it has opacity.
    */
   decode(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes to an ImageData. */
@@ -649,7 +649,8 @@ export interface Encoder extends LoadedModel {
 export interface Vae extends Decoder, Encoder {}
 
 /**
- * Latents of shape [n, c, h, w] or [c, h, w], one of
+ * Latents of shape [n, c, h, w] or [c, h, w], or in memory and in files [n, c, layers, h, w] for a
+ * model without time: each layer is a picture, as those of Qwen-Image-Layered. One of
  *
  * - values in memory: floats, half floats or the bits of half floats;
  * - f32 values in a buffer of the decoder's device, from byte `offset`;
@@ -701,9 +702,16 @@ export interface OnnxTensor {
  * - values -1 to 1 of shape [n, 3, h, w] or [3, h, w]: in memory like latents, in a tensor of
  *   onnxruntime-web or transformers.js, or in a .safetensors (a tensor `image`) or .npy file.
  *
+ * A model with `info.in_channels` of 4 also takes values of shape [n, 4, h, w], and the opacity of
+ * pictures. It takes pictures without opacity as opaque ones. Colours are not multiplied by alpha:
+ * those of an ImageData stay exact, and so do those of a file or an ImageBitmap in browsers that
+ * read them by WebGL 2 or by a VideoFrame. Elsewhere 8 bits for colours times alpha round them, and
+ * pixels that are fully transparent become black. A canvas for 2D drawing does so by itself, and so
+ * does an ImageBitmap made without `premultiplyAlpha: 'none'`.
+ *
  * Pictures are turned the right way up, and keep the colours of their file: no colour profile is
- * applied. Transparency is ignored; browsers give black for pixels that are fully transparent.
- * Pictures are not resized. Sides are cropped, by equal parts, to multiples of
+ * applied. Other models ignore transparency; browsers give black for pixels that are fully
+ * transparent. Pictures are not resized. Sides are cropped, by equal parts, to multiples of
  * `info.pixels_per_latent`, and `onNotice` says so. Values in memory are not cropped: the model
  * ignores or pads the rows and columns at the bottom and right that fill no latent.
  *
@@ -719,11 +727,12 @@ export type ImageInput =
   | OnnxTensor;
 
 /**
- * Form of a decoded picture.
+ * Form of a decoded picture. If `info.out_channels` is 4, it has opacity, and colours that are not
+ * multiplied by alpha. Otherwise it is opaque.
  *
- * - `bitmap`: an ImageBitmap.
+ * - `bitmap`: an ImageBitmap. With opacity, browsers keep its colours times alpha, in 8 bits.
  * - `image-data`: RGBA8 in memory.
- * - `blob`: a PNG file.
+ * - `blob`: a PNG file, with an alpha channel if the model has opacity.
  * - `raw`: floats before clamping.
  * - `texture`: a GPUTexture on the model's device, in the format of canvases. Draw with it, copy
  *   from it and to it, and destroy it yourself. A texture on the model's own device ends with that
@@ -748,8 +757,9 @@ export type Tiling = 'exact' | 'blend' | 'cosine' | 'estimate';
 
 export interface DecodeOptions {
   /**
-   * Canvas to show the picture on. It gets a context for WebGPU, on the CPU one for 2D drawing. A
-   * canvas that has a context of another kind rejects with code `canvas`.
+   * Canvas to show the picture on. It gets a context for WebGPU; on the CPU, and for pictures with
+   * opacity, one for 2D drawing. A canvas that has a context of another kind rejects with code
+   * `canvas`.
    */
   canvas?: HTMLCanvasElement | OffscreenCanvas;
   /** Form of the result if there is no canvas. Default: `bitmap`. */
@@ -861,19 +871,22 @@ export interface Encoded {
  * One picture in a buffer on the model's device. Bind it as storage, copy from it and to it, and
  * destroy it yourself.
  *
- * Its bytes are [h, w, 4]: red, green, blue, and alpha of 255, row by row without gaps. Pixel (x,
- * y) is word `y * w + x`, as `unpack4x8unorm` reads it. The buffer takes 4 * w * h bytes beyond the
- * plan, which counts the source of the copy.
+ * Its bytes are [h, w, 4]: red, green, blue, and alpha (255 without opacity), row by row without
+ * gaps. Colours are not multiplied by alpha. Pixel (x, y) is word `y * w + x`, as `unpack4x8unorm`
+ * reads it. The buffer takes 4 * w * h bytes beyond the plan, which counts the source of the copy.
  */
 export interface BufferImage {
   buffer: GPUBuffer;
   shape: [number, number, 4];
 }
 
-/** Values of one picture, [3, h, w] as red, green, blue, about -1 to 1. */
+/**
+ * Values of one picture, [c, h, w] as red, green, blue, and the opacity if `info.out_channels` is
+ * 4, about -1 to 1.
+ */
 export interface RawImage {
   data: Float32Array;
-  shape: [3, number, number];
+  shape: [3 | 4, number, number];
 }
 
 export interface Progress {
@@ -905,7 +918,8 @@ export interface Progress {
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  * - `cpu`: there is no WebGPU, or it has no adapter, so the CPU computes, many times slower.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
- * - `transparent`: transparency of a picture is not encoded. Of a clip: told once.
+ * - `transparent`: transparency of a picture is not encoded, by a model without opacity. Of a clip:
+ *   told once.
  * - `range`: values of a picture are far outside -1 to 1, such as 0 to 255, and are encoded as they
  *   are. Of a clip: told once.
  */
@@ -931,6 +945,10 @@ export type DecoderInfo = ModelInfo;
 
 /** Facts that the files of a model tell. */
 export interface ModelFacts {
+  /** Channels of pictures that the model encodes: 3, or 4 with opacity. */
+  in_channels: 3 | 4;
+  /** Channels of decoded pictures: 3, or 4 with opacity. */
+  out_channels: 3 | 4;
   /**
    * Channels of the diffusion model's latents, or of the VAE's own if the model was created with
    * `unscaled`.

@@ -1,6 +1,6 @@
 // @ts-check
 // Conversion of every kind of latents that a caller may have to the wasm module's. Shapes are [n,
-// c, h, w] or [c, h, w].
+// c, h, w], [c, h, w] or, in memory and in files, [n, c, layers, h, w].
 
 import { mismatch } from './errors.js';
 import { bufferOf, isTensor, valuesOf } from './onnx.js';

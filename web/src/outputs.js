@@ -12,13 +12,28 @@ export const OUTPUTS = /** @type {const} */ ({ bitmap: 'canvas', texture: 'canva
 export const ON_DEVICE = ['texture', 'buffer'];
 
 /**
- * Returns the name of an output for the module that computes on the CPU, which has no pictures on a
- * device.
+ * Returns the module's name for an output where canvases and bitmaps get pictures from memory. On
+ * the CPU there are no other pictures.
  * @param {Pick<import('./index.js').DecodeOptions, 'canvas' | 'output'>} options
+ * @param {boolean} isOnCpu
  */
-export function hostOutput({ canvas, output = 'bitmap' }) {
-  if (!canvas && ON_DEVICE.includes(output)) throw mismatch('input', 'output', 'one in memory, on the CPU', output);
+export function hostOutput({ canvas, output = 'bitmap' }, isOnCpu) {
+  if (!canvas && ON_DEVICE.includes(output)) {
+    if (isOnCpu) throw mismatch('input', 'output', 'one in memory, on the CPU', output);
+    return OUTPUTS[output];
+  }
   return canvas || output !== 'raw' ? 'rgba8' : 'raw';
+}
+
+/**
+ * True if canvases and bitmaps get pictures from memory: on the CPU, and pictures with opacity. A
+ * canvas for WebGPU takes colours that are multiplied by alpha, and those of a model are not. A
+ * canvas for 2D drawing, and an ImageBitmap of an ImageData, take them as they are.
+ * @param {boolean} isOnCpu
+ * @param {{ out_channels: number }} facts about the model
+ */
+export function isShownFromMemory(isOnCpu, { out_channels: channels }) {
+  return isOnCpu || channels === 4;
 }
 
 /** The module's name for each kind of frame. Frames are never drawn with a canvas. */
@@ -37,13 +52,14 @@ export function checkOutput(output, outputs) {
 /**
  * Converts a picture in memory to the requested output.
  * @param {import('./index.js').Output} output
- * @param {any} data bytes of `[height, width, 4]`, or floats of `[3, height, width]`
+ * @param {any} data bytes of `[height, width, 4]`, or floats of `[channels, height, width]`
  * @param {number} width
  * @param {number} height
+ * @param {3 | 4} channels of the model's pictures
  */
-export async function delivered(output, data, width, height) {
-  if (output === 'raw') return { data, shape: [3, height, width] };
-  if (output === 'blob') return pngOf(data, width, height);
+export async function delivered(output, data, width, height, channels) {
+  if (output === 'raw') return { data, shape: [channels, height, width] };
+  if (output === 'blob') return pngOf(data, width, height, channels);
   // Only browsers have the class.
   const image = globalThis.ImageData ? new ImageData(data, width, height) : /** @type {ImageData} */ ({ data, width, height, colorSpace: 'srgb' });
   return output === 'bitmap' ? bitmapOf(image) : image;

@@ -4,7 +4,7 @@
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkObject, checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
-import { FRAMES, hostOutput, OUTPUTS } from './outputs.js';
+import { FRAMES, hostOutput, isShownFromMemory, OUTPUTS } from './outputs.js';
 import { checkSides, latentsOf } from './sides.js';
 import { Access, kindOf, readText } from './sources.js';
 import { startWasm } from './wasm.js';
@@ -100,8 +100,10 @@ function planOfPicture(planner, { device, width, height, direction, output = 'bi
     checkSides({ width, height });
     return planner.planEncode(width, height, { memoryBudget, leastMemory, parking });
   }
-  const latents = latentsOf({ width, height }, planner.latents().pixels_per_latent);
-  return planner.plan(latents.width, latents.height, { output: device === 'cpu' ? hostOutput({ output }) : OUTPUTS[output], memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
+  const [facts, isOnCpu] = [planner.latents(), device === 'cpu'];
+  const latents = latentsOf({ width, height }, facts.pixels_per_latent);
+  const form = isShownFromMemory(isOnCpu, facts) ? hostOutput({ output }, isOnCpu) : OUTPUTS[output];
+  return planner.plan(latents.width, latents.height, { output: form, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
 }
 
 /**

@@ -4,8 +4,11 @@
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
-/** 8 bits, red, green and blue; compression, filter and order as in all PNG files. */
-const FORMAT = [8, 2, 0, 0, 0];
+/**
+ * 8 bits, red, green and blue or these and alpha; compression, filter and order as in all PNG
+ * files.
+ */
+const FORMATS = { 3: [8, 2, 0, 0, 0], 4: [8, 6, 0, 0, 0] };
 
 /** Filter of a row: each byte minus the byte above. */
 const UP = 2;
@@ -14,17 +17,18 @@ const UP = 2;
 let remainders;
 
 /**
- * @param {Uint8ClampedArray} rgba `[height, width, 4]`; alpha is dropped
+ * @param {Uint8ClampedArray} rgba `[height, width, 4]`, straight alpha
  * @param {number} width
  * @param {number} height
+ * @param {3 | 4} channels to write; with 3, alpha is dropped
  * @returns {Promise<Blob>}
  */
-export async function pngOf(rgba, width, height) {
+export async function pngOf(rgba, width, height, channels) {
   const header = new Uint8Array(13);
   new DataView(header.buffer).setUint32(0, width);
   new DataView(header.buffer).setUint32(4, height);
-  header.set(FORMAT, 8);
-  const packed = new Blob([rows(rgba, width, height)]).stream().pipeThrough(new CompressionStream('deflate'));
+  header.set(FORMATS[channels], 8);
+  const packed = new Blob([rows(rgba, width, height, channels)]).stream().pipeThrough(new CompressionStream('deflate'));
   const data = new Uint8Array(await new Response(packed).arrayBuffer());
   return new Blob([SIGNATURE, chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', new Uint8Array())], { type: 'image/png' });
 }
@@ -33,14 +37,15 @@ export async function pngOf(rgba, width, height) {
  * @param {Uint8ClampedArray} rgba
  * @param {number} width
  * @param {number} height
+ * @param {number} channels
  */
-function rows(rgba, width, height) {
-  const all = new Uint8Array(height * (1 + 3 * width));
+function rows(rgba, width, height, channels) {
+  const all = new Uint8Array(height * (1 + channels * width));
   let to = 0;
   for (let row = 0; row < height; row += 1) {
     all[to++] = UP;
     for (let from = 4 * width * row; from < 4 * width * (row + 1); from += 4) {
-      for (let channel = from; channel < from + 3; channel += 1) all[to++] = rgba[channel] - (row > 0 ? rgba[channel - 4 * width] : 0);
+      for (let channel = from; channel < from + channels; channel += 1) all[to++] = rgba[channel] - (row > 0 ? rgba[channel - 4 * width] : 0);
     }
   }
   return all;

@@ -54,8 +54,8 @@ async function run(wasm, options, signal) {
     sources.forEach((source, index) => source.expect?.(readsOf(reads, index)));
     const tell = guarded(options.onProgress);
     const progress = (/** @type {number} */ done, /** @type {number} */ total) => tell({ phase: 'selftest', done, total, step: 'kernels' });
-    const { powerPreference = 'high-performance', defaultLimits = false, gpu = navigator.gpu } = options;
-    return await wasm.selftest(gpu, { powerPreference, defaultLimits }, checkpoint, remembering(reference), cancel, progress);
+    const { powerPreference, defaultLimits = false, gpu = navigator.gpu } = options;
+    return await wasm.selftest(gpu, powerPreference === 'low-power', defaultLimits, checkpoint, remembering(reference), cancel, progress);
   } finally {
     signal.removeEventListener('abort', stop);
     checkpoint?.free();

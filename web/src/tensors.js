@@ -5,15 +5,17 @@ import { mismatch } from './errors.js';
 import { kindOf } from './sources.js';
 
 /**
- * Returns the number of values in `[n, c, h, w]` or `[c, h, w]`.
+ * Returns the number of values in `[n, c, h, w]` or `[c, h, w]`, or in latents `[n, c, layers, h,
+ * w]`.
  * @param {readonly number[]} shape
  * @param {string} what name of the tensor in errors
  */
 export function elements(shape, what) {
-  const isShape = Array.isArray(shape) && (shape.length === 3 || shape.length === 4) && shape.every((side) => Number.isInteger(side) && side > 0);
+  const [most, expected] = what === 'latents' ? [5, '[n, c, h, w], [c, h, w] or [n, c, layers, h, w]'] : [4, '[n, c, h, w] or [c, h, w]'];
+  const isShape = Array.isArray(shape) && shape.length >= 3 && shape.length <= most && shape.every((side) => Number.isInteger(side) && side > 0);
   if (!isShape) {
     const found = Array.isArray(shape) ? `[${shape.map((side) => (typeof side === 'number' ? side : kindOf(side)))}]` : kindOf(shape);
-    throw mismatch('input', `shape of the ${what}`, '[n, c, h, w] or [c, h, w]', found);
+    throw mismatch('input', `shape of the ${what}`, expected, found);
   }
   return shape.reduce((product, side) => product * side, 1);
 }

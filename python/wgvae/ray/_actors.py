@@ -82,7 +82,7 @@ class Encoder(Actor):
     """An actor that encodes pictures to latents."""
 
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
-        job, factor = self.job, int(self.vae.facts["latent_factor"][0])
+        job, factor, channels = self.job, int(self.vae.facts["latent_factor"][0]), int(self.vae.config["in_channels"])
         size = None if job["size"] is None else (int(job["size"][0]), int(job["size"][1]))
         pictures: list[tuple[dict[str, Any], Array]] = []
         errors: list[dict[str, Any]] = []
@@ -90,7 +90,7 @@ class Encoder(Actor):
             try:
                 if isinstance(content, Exception):
                     raise content
-                picture, done = opened(content, size, factor)
+                picture, done = opened(content, size, factor, channels)
             except BAD as error:
                 errors.append({"id": name, "error": f"{type(error).__name__}: {error}"})
             else:
@@ -134,6 +134,8 @@ class Decoder(Actor):
             for name, latents in group:
                 start = time.perf_counter()
                 try:
+                    if latents.ndim != 3:
+                        raise wrong("latents", "a shape [c, h, w]", str(list(latents.shape)))
                     picture = self.vae.decode(latents, memory_budget=self.job["memory_budget"])[0]
                 except (InputError, NotFiniteError) as error:
                     errors.append({"id": name, "error": f"{type(error).__name__}: {error}"})

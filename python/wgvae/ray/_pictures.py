@@ -14,16 +14,16 @@ from wgvae._arrays import Array
 BAD = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError)
 
 
-def opened(content: bytes, size: tuple[int, int] | None, factor: int) -> tuple[Array, dict[str, Any]]:
-    """Reads a picture, rotates it by its EXIF data, converts it to RGB, and crops its middle.
+def opened(content: bytes, size: tuple[int, int] | None, factor: int, channels: int) -> tuple[Array, dict[str, Any]]:
+    """Reads a picture, rotates it by its EXIF data, converts it, and crops its middle.
 
-    With a ``size`` (height, width), the picture is first resized by Lanczos to cover it. Without,
+    A model of 4 ``channels`` gets RGBA, a model of 3 gets RGB. With a ``size`` (height, width), the picture is first resized by Lanczos to cover it. Without,
     sides are cropped to the next smaller multiples of ``factor``.
 
     Returns
     -------
     tuple of (numpy.ndarray, dict)
-        Pixels uint8 ``[h, w, 3]``, and the mode, sizes and crop for the record.
+        Pixels uint8 ``[h, w, channels]``, and the mode, sizes and crop for the record.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def opened(content: bytes, size: tuple[int, int] | None, factor: int) -> tuple[A
     with Image.open(io.BytesIO(content)) as file:
         file.load()
         mode = file.mode
-        picture = ImageOps.exif_transpose(file).convert("RGB")
+        picture = ImageOps.exif_transpose(file).convert("RGBA" if channels == 4 else "RGB")
     done: dict[str, Any] = {"mode": mode, "size": [picture.height, picture.width]}
     if size is None:
         height, width = picture.height // factor * factor, picture.width // factor * factor
@@ -52,7 +52,7 @@ def opened(content: bytes, size: tuple[int, int] | None, factor: int) -> tuple[A
 
 
 def png(picture: Array) -> bytes:
-    """Returns the PNG file of a picture uint8 ``[h, w, 3]``."""
+    """Returns the PNG file of a picture uint8 ``[h, w, 3]`` or ``[h, w, 4]``."""
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "PNG")
     return file.getvalue()

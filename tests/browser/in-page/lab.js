@@ -164,7 +164,7 @@ let common;
 async function device() {
   const start = async () => {
     const { Device } = await startWasm();
-    const gpu = await Device.request(navigator.gpu, { powerPreference: 'high-performance', defaultLimits: false });
+    const gpu = await Device.request(navigator.gpu, false, false);
     const device = gpu.gpuDevice();
     /** @type {Promise<GPUComputePipeline>[]} */
     const kernels = [];
@@ -216,16 +216,16 @@ function canvasOf(image) {
 }
 
 /**
- * Returns the values [3, h, w] of a part of a picture, as an encoder takes them.
+ * Returns the values [c, h, w] of a part of a picture, as an encoder takes them.
  * @param {ImageData} image
  */
-function valuesOf({ data, width }, x = 0, y = 0, columns = width, rows = data.length / 4 / width) {
-  const values = new Float32Array(3 * columns * rows);
+function valuesOf({ data, width }, x = 0, y = 0, columns = width, rows = data.length / 4 / width, channels = 3) {
+  const values = new Float32Array(channels * columns * rows);
   for (let index = 0; index < values.length; index += 1) {
     const [channel, row, column] = [Math.floor(index / columns / rows), Math.floor(index / columns) % rows, index % columns];
     values[index] = Math.fround(2 * Math.fround(data[4 * ((y + row) * width + x + column) + channel] / 255)) - 1;
   }
-  return { data: values, shape: [3, rows, columns] };
+  return { data: values, shape: [channels, rows, columns] };
 }
 
 /**
