@@ -52,6 +52,16 @@ fn encoded(folder: &Folder, more: &[&str]) -> HostTensor {
     folder.npy("out.npy")
 }
 
+#[test]
+fn qwen_image_21_has_opacity_and_a_decoder_of_other_widths() {
+    let folder = folder_of("toy_qwen_image21");
+    assert_golden(&encoded(&folder, &[]), &fixture("toy_qwen_image21", "encoded"));
+    let inspected = folder.run_without_adapter(&["inspect", "--model", "model"]).ok().stdout;
+    assert!(inspected.contains("images                    4 channels"), "{inspected}");
+    assert!(inspected.contains("levels of the encoder     [12, 24, 48, 96, 96] channels"), "{inspected}");
+    assert!(inspected.contains("levels of the decoder     [18, 36, 72, 144, 144] channels"), "{inspected}");
+}
+
 /// Tests that the diffusion model's latents are packed 2 by 2 and normalised by the batch norm, and
 /// that the VAE's own are neither.
 #[test]

@@ -179,7 +179,8 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
         ],
         Network::Wan(wan) => vec![
             ("levels of the encoder", levels_text(&wan.channels(), wan.num_res_blocks)),
-            ("levels of the decoder", levels_text(&wan.channels(), wan.num_res_blocks + 1)),
+            ("levels of the decoder", levels_text(&wan.decoder_channels(), wan.num_res_blocks + 1)),
+            ("shortcuts around levels", yes(wan.is_residual)),
         ],
         Network::SeedVr(seedvr) => vec![
             ("levels of the encoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block)),
