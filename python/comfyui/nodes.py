@@ -111,8 +111,8 @@ class WgvaeEncode:
             _make_room(vae, vae.plan(height, width, budget, encode=True, unscaled=unscaled))
             latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
             if vae.config["network"] == "wan" and not vae.config["is_residual"]:
-                # ComfyUI's latents of Qwen-Image-Layered have an axis for the frame, of extent 1, and
-                # those of Qwen-Image 2.1 have none.
+                # ComfyUI's latents of Qwen-Image-Layered have an axis for the frame, of extent 1.
+                # Those of Qwen-Image 2.1 have none.
                 latents = latents[:, :, None]
         else:
             clip = vae.clip()
