@@ -122,8 +122,8 @@ class AutoencoderKL(torch.nn.Module):  # type: ignore[misc]
     def encode(self, x: torch.Tensor, return_dict: bool = True) -> Any:
         """Encodes ``x`` ``[n, 3, h, w]`` of -1 to 1 to ``latent_dist``.
 
-        A model with opacity takes 4 channels, too. ``latent_dist`` is a distribution of latents ``[n, c, h / 8, w / 8]`` of ``dtype``. Errors are those of
-        :meth:`wgvae.Vae.encode`.
+        A model with opacity takes 4 channels, too. ``latent_dist`` is a distribution of latents
+        ``[n, c, h / 8, w / 8]`` of ``dtype``. Errors are those of :meth:`wgvae.Vae.encode`.
         """
         moments = self.vae.encode(_given(x, "x"), moments=True, memory_budget=self.memory_budget)
         latent_dist = DiagonalGaussianDistribution(torch.from_numpy(moments).to(x.device, self.dtype))

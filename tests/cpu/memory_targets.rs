@@ -42,12 +42,14 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
 #[test]
 fn images_of_1024_pixels() {
     type Planned = fn(&str, Option<Bytes>) -> Plan;
-    let targets: [(&str, Planned, u64); 5] = [
+    let targets: [(&str, Planned, u64); 7] = [
         ("sd15", encode, 716),
         ("flux2", decode, 1228),
         ("cogview4", decode, 2457),
         ("taesd", decode, 256),
         ("qwen_image", decode, 1024),
+        ("qwen_image21", decode, 1281),
+        ("qwen_image21", encode, 504),
     ];
     for (family, plan, mebibytes) in targets {
         let most = Bytes(mebibytes * MIB);

@@ -42,7 +42,8 @@ fn runs(family: &str, lists: &[&str]) {
     let size = config.latent_size(Size { width: SIDE, height: SIDE }, LatentSpace::Model);
     let shape = [1, config.model_channels(), size.height, size.width].map(|extent| extent as usize);
     let latents = Latents::new(formula::latents(&shape)).unwrap();
-    let image = Images::new(formula::input("image", &[1, 3, SIDE as usize, SIDE as usize], 1.0)).unwrap();
+    let shape = [1, config.in_channels as usize, SIDE as usize, SIDE as usize];
+    let image = Images::new(formula::input("image", &shape, 1.0)).unwrap();
     let own = config.latent_size(Size { width: SIDE, height: SIDE }, LatentSpace::Vae);
     let results = [Precision::F32, Precision::F16].map(|precision| {
         let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
@@ -53,7 +54,7 @@ fn runs(family: &str, lists: &[&str]) {
         let peak = vae.predicted_peak().unwrap();
         assert_eq!(gpu.ledger().peak(), peak, "{family}: measured and predicted peak of a decode");
         let pixels = decoded.pixels;
-        assert_eq!(pixels.len(), 3 * (SIDE * SIDE) as usize, "{family}");
+        assert_eq!(pixels.len(), (config.out_channels * SIDE * SIDE) as usize, "{family}");
         let encoded = block_on(vae.encode(&image)).unwrap();
         assert_eq!(gpu.ledger().current(), vae.predicted_peak().unwrap(), "{family}: held and predicted for an encode");
         let moments = encoded.moments;
@@ -113,4 +114,11 @@ fn video_models_take_images() {
     runs("qwen_image", &["qwen_image.diffusers"]);
     runs("wan21", &["wan21.original"]);
     runs("seedvr2", &["seedvr2.original"]);
+}
+
+#[test]
+#[ignore = "a minute on a CPU driver: cargo xtask test --full"]
+fn models_with_opacity() {
+    runs("qwen_image_layered", &["qwen_image_layered.diffusers"]);
+    runs("qwen_image21", &["qwen_image21.original"]);
 }

@@ -17,8 +17,9 @@ BAD = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError)
 def opened(content: bytes, size: tuple[int, int] | None, factor: int, channels: int) -> tuple[Array, dict[str, Any]]:
     """Reads a picture, rotates it by its EXIF data, converts it, and crops its middle.
 
-    A model of 4 ``channels`` gets RGBA, a model of 3 gets RGB. With a ``size`` (height, width), the picture is first resized by Lanczos to cover it. Without,
-    sides are cropped to the next smaller multiples of ``factor``.
+    A model of 4 ``channels`` gets RGBA, a model of 3 gets RGB. With a ``size`` (height, width), the
+    picture is first resized by Lanczos to cover it. Without, sides are cropped to the next smaller
+    multiples of ``factor``.
 
     Returns
     -------
