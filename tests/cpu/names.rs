@@ -1,6 +1,8 @@
 //! Translation of tensor names: whole key lists of published models, every error, and edge cases of
 //! the tables.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use wgvae::files::Layout;
 use wgvae::internals::names::{family_hint, half_prefix, translate};
@@ -210,11 +212,66 @@ fn other_models_are_refused_by_name() {
     }
     video.retain(|name, _| !name.contains("downsamplers"));
     assert!(refusal(&video).contains("video VAE"));
-    let sana = [("taesd_encoder.0.weight".to_owned(), vec![32, 3, 3, 3])].into();
-    assert!(refusal(&sana).contains("TAESANA"));
     for list in ["wan22.diffusers", "dc_ae_f32c32_sana.diffusers"] {
         let text = refusal(&key_list(list));
         assert!(text.contains("not supported: looks like "), "{list}: {text}");
+    }
+}
+
+/// Tests the tensors of diffusers' classes, see `make_keys.py`.
+#[test]
+fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
+    let kinds = [
+        ("AsymmetricAutoencoderKL", "an AsymmetricAutoencoderKL"),
+        ("AutoencoderKLAllegro", "the VAE of Allegro"),
+        ("AutoencoderKLCogVideoX", "the VAE of CogVideoX"),
+        ("AutoencoderKLCosmos", "the VAE of Cosmos 1"),
+        ("AutoencoderKLHunyuanImage", "the VAE of HunyuanImage 2.1"),
+        ("AutoencoderKLHunyuanImageRefiner", "the VAE of HunyuanVideo 1.5"),
+        ("AutoencoderKLHunyuanVideo", "the VAE of HunyuanVideo"),
+        ("AutoencoderKLHunyuanVideo15", "the VAE of HunyuanVideo 1.5"),
+        ("AutoencoderKLKVAE", "a KVAE of Kandinsky"),
+        ("AutoencoderKLKVAEVideo", "a KVAE of Kandinsky"),
+        ("AutoencoderKLLTX2Video", "the VAE of LTX-Video or LTX-2"),
+        ("AutoencoderKLLTXVideo", "the VAE of LTX-Video or LTX-2"),
+        ("AutoencoderKLMagvit", "the VAE of EasyAnimate"),
+        ("AutoencoderKLMiniMaxH3", "the VAE of MiniMax-H3"),
+        ("AutoencoderKLMochi", "the VAE of Mochi"),
+        ("AutoencoderKLTemporalDecoder", "the temporal decoder of Stable Video Diffusion"),
+        ("AutoencoderRAE", "an AutoencoderRAE"),
+        ("AutoencoderVidTok", "VidTok"),
+        ("ConsistencyDecoderVAE", "a ConsistencyDecoderVAE"),
+        ("VQModel", "a VQ model"),
+    ];
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/keys/others.json");
+    let classes: BTreeMap<String, Shapes> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(classes.keys().map(String::as_str).collect::<Vec<_>>(), kinds.map(|(class, _)| class));
+    for (class, kind) in kinds {
+        let text = refusal(&classes[class]);
+        assert!(text.contains(&format!("not supported: looks like {kind}: ")), "{class}: {text}");
+    }
+}
+
+/// Tests names in the original code's layout and of models without a class in diffusers.
+#[test]
+fn other_models_are_refused_by_their_own_names() {
+    let cases: [(&str, &[u64], &str); 12] = [
+        ("decoder.up.0.upsample.conv.weight", &[4096, 1024, 3, 3], "HunyuanImage 2.1"),
+        ("encoder.down.0.downsample.conv.weight", &[64, 128, 3, 3], "HunyuanImage 2.1"),
+        ("decoder.conv_in.weight", &[1024, 32, 3, 3, 3], "HunyuanImage 3"),
+        ("student.dconv_encoder.proj_out.weight", &[8, 8], "Mage-VAE"),
+        ("decoder.conv_in_x_t.weight", &[8, 8, 3, 3], "the diffusion decoder of LTX-2.5"),
+        ("decoder.up_blocks.0.res_blocks.0.conv1.conv.weight", &[8, 8, 3, 3, 3], "LTX"),
+        ("vquantizer.codebook.weight", &[8, 8], "Stable Cascade"),
+        ("decoder.mid.block_1.mix_factor", &[1], "Stable Video Diffusion"),
+        ("decoder.blocks.2.blocks.3.stack.5.weight", &[8], "Mochi"),
+        ("decoder.unpatcher3d.wavelets", &[2], "Cosmos"),
+        ("taesd_decoder.1.weight", &[256, 64, 3, 3], "taeqi2_1"),
+        ("taesd_encoder.0.weight", &[32, 3, 3, 3], "TAESANA"),
+    ];
+    for (name, shape, wanted) in cases {
+        let text = refusal(&[(name.to_owned(), shape.to_vec())].into());
+        assert!(text.contains("not supported: looks like ") && text.contains(wanted), "{name}: {text}");
     }
 }
 
