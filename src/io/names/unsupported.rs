@@ -54,7 +54,7 @@ const KINDS: &[(Sign, &str, &str)] = &[
     ),
     (Contains(".temporal_res_block."), SVD, ALL_FRAMES),
     (Contains(".time_stack."), SVD, ALL_FRAMES),
-    (Contains(".mix_factor"), SVD, ALL_FRAMES),
+    (Starts("decoder.mid.block_1.mix_factor"), SVD, ALL_FRAMES),
     (Starts("decoder.time_conv_out."), SVD, ALL_FRAMES),
     (
         Starts("decoder.transformer_blocks."),
