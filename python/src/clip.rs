@@ -81,9 +81,9 @@ pub(crate) fn encode(
     watch: &mut Watch,
 ) -> Result<(), Stop> {
     let (encode, wanted) = (options.encode()?, options.wanted());
+    let [count, channels, height, width] = image_axes(frames, 3)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
-    let [count, channels, height, width] = image_axes(frames, 3)?;
     let size = Size { width: small(width), height: small(height) };
     check_multiple(size, vae.config().image_step(options.encoded_space()))?;
     let factor = TimeFactor::new(vae.config().temporal_factor())

@@ -389,7 +389,7 @@ pub enum Op {
     Double(Doubling),
     /// The sum of the two inputs: residual, branch.
     Add,
-    /// A shortcut without weights. A second input is added to the result.
+    /// A shortcut without weights. A second input, of the result's shape, is added to the result.
     Regroup(Regroup),
     /// Attention with one head: `softmax(q k^T / sqrt(c)) v` over all pixels of a frame. Inputs:
     /// query, key, value.

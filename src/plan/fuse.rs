@@ -218,15 +218,18 @@ impl Fusing<'_> {
     }
 
     /// Returns the tensor that stage `stage` overwrites with a sum of node `index`: the summand, or
-    /// a copy of it if a later node reads it.
+    /// a copy of it if the node also reads it as something else, or a later node reads it.
     fn summand(&mut self, index: usize, summand: TensorId, stage: usize) -> TensorId {
-        let input = self.stored(summand, &self.graph.nodes[index].name);
-        if self.readers[summand.0].iter().max() == Some(&index) {
+        let node = &self.graph.nodes[index];
+        let input = self.stored(summand, &node.name);
+        let reads = node.inputs.iter().filter(|other| self.views[other.0].stored == input).count();
+        if reads == 1 && self.readers[summand.0].iter().max() == Some(&index) {
             return input;
         }
         let output = TensorId(self.fused.shapes.len());
         self.fused.shapes.push(self.fused.shape(input));
-        let copy = Shortcut { name: "copy".to_owned(), regroup: Regroup::COPY, input, sum: None, output, scale: 1.0 };
+        let (name, regroup) = (format!("{} (copy of a summand)", node.name), Regroup::COPY);
+        let copy = Shortcut { name, regroup, input, sum: None, output, scale: 1.0 };
         self.fused.stages.insert(stage, Stage::Shortcut(copy));
         output
     }

@@ -298,10 +298,10 @@ impl Uses {
     fn tidy(&mut self, start: usize) {
         // An insertion sort: a step has few uses, and no other list is sorted by them.
         for end in start + 1..self.items.len() {
-            for at in (start + 1..=end).rev() {
-                if self.items[at] < self.items[at - 1] {
-                    self.items.swap(at, at - 1);
-                }
+            let mut at = end;
+            while at > start && self.items[at] < self.items[at - 1] {
+                self.items.swap(at, at - 1);
+                at -= 1;
             }
         }
         let mut kept = start;

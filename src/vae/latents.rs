@@ -20,8 +20,9 @@ pub struct Latents {
     size: Size,
     content: Content,
     space: LatentSpace,
-    /// True if an image is one layer, or one frame, of a tensor `[n, c, layers, h, w]`.
-    layered: bool,
+    /// Number of layers, or frames, of a tensor `[n, c, layers, h, w]`: each is an image. 1 for
+    /// other tensors.
+    layers: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -94,8 +95,8 @@ impl Latents {
             None | Some(1) => tensor.data,
             Some(layers) => layers_first(&tensor.data, channels, layers, size),
         };
-        let (content, layered) = (Content::Host(data), layers.is_some());
-        Ok(Self { count, channels, size, content, space: LatentSpace::Model, layered })
+        let (content, layers) = (Content::Host(data), layers.unwrap_or(1));
+        Ok(Self { count, channels, size, content, space: LatentSpace::Model, layers })
     }
 
     /// Takes latents that were read from a file.
@@ -142,7 +143,7 @@ impl Latents {
             .fold(count.into(), u64::saturating_mul);
         let buffer = ForeignBuffer::new(buffer, offset, elements.saturating_mul(4))?;
         let (content, space) = (Content::Foreign(buffer), LatentSpace::Model);
-        Ok(Self { count, channels, size, content, space, layered: false })
+        Ok(Self { count, channels, size, content, space, layers: 1 })
     }
 
     /// Checks that the number of channels fits a model of this `config`, in the latents' space.
@@ -151,8 +152,8 @@ impl Latents {
     /// [`Error::Input`] for another number of channels. Its message lists the families that have
     /// that number. Also for several frames of a model for video, which depend on each other.
     pub fn check_channels(&self, config: &AutoencoderConfig) -> Result<()> {
-        if self.layered && self.count > 1 && config.has_time() {
-            let found = format!("a shape [n, c, frames, h, w] with {} frames", self.count);
+        if self.layers > 1 && config.has_time() {
+            let found = format!("a shape [n, c, frames, h, w] with {} frames", self.layers);
             return Err(Error::input("latents", "images, [n, c, h, w] or [c, h, w]; decode a clip as a clip", found));
         }
         let channels = config.channels(self.space);
@@ -279,4 +280,33 @@ pub(super) fn check_image(size: Size) -> Result<()> {
         return Err(Error::input("size", format!("at most {MAX_PIXELS} pixels"), format!("{size} pixels")));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::config::Family;
+
+    fn latents(shape: &[usize]) -> Latents {
+        let data = (0_u16..).map(f32::from).take(shape.iter().product()).collect();
+        Latents::new(HostTensor { shape: shape.to_vec(), data }).unwrap()
+    }
+
+    #[test]
+    fn each_layer_becomes_an_image() {
+        let layered = latents(&[2, 3, 2, 1, 2]);
+        assert_eq!((layered.count(), layered.channels()), (4, 3));
+        // Layer 1 of image 1: the second half of each channel's four values.
+        assert_eq!(layered.image(3).unwrap(), [14.0, 15.0, 18.0, 19.0, 22.0, 23.0]);
+    }
+
+    #[test]
+    fn frames_of_a_model_for_video_are_no_images() {
+        let config = Family::find("wan21").unwrap().config();
+        latents(&[2, 16, 1, 4, 4]).check_channels(&config).unwrap();
+        let text = latents(&[2, 16, 3, 4, 4]).check_channels(&config).unwrap_err().to_string();
+        assert!(text.ends_with("found a shape [n, c, frames, h, w] with 3 frames"), "{text}");
+        let layered = Family::find("qwen_image_layered").unwrap().config();
+        latents(&[2, 16, 3, 4, 4]).check_channels(&layered).unwrap();
+    }
 }

@@ -46,15 +46,19 @@ inBrowsers({ clips: [GOLDEN] }, (session) => {
           const { predicted_peak_bytes: planned } = decoder.plan({ width, height, output });
           peaks.push(new Set([planned, decoder.report?.predicted_peak_bytes, decoder.report?.measured_peak_bytes]).size);
         }
+        const canvas = new OffscreenCanvas(1, 1);
+        // A canvas counts, not the form of a result without one.
+        await decoder.decode(latents, { canvas, output: 'texture' });
+        const drawn = [canvas.height, canvas.width];
         const { predicted_peak_bytes: here } = decoder.plan({ width, height });
         const limits = decoder.device && decoder.info.adapter.limits;
         const { predicted_peak_bytes: anywhere } = await lab.wgvae.planFor({ config: model.config, device, width, height, precision: 'f32', limits });
         const channels = [decoder.info.in_channels, decoder.info.out_channels];
         await decoder.destroy();
-        return { raw: lab.base64(raw.data), shape: raw.shape, image: lab.base64(image.data), png: lab.base64(new Uint8Array(await blob.arrayBuffer())), peaks, isPlanned: here === anywhere, channels, left: decoder.ledger().current };
+        return { raw: lab.base64(raw.data), shape: raw.shape, image: lab.base64(image.data), png: lab.base64(new Uint8Array(await blob.arrayBuffer())), peaks, drawn, isPlanned: here === anywhere, channels, left: decoder.ledger().current };
       }, urls, device);
       const { raw, image, png, ...facts } = found;
-      assert.deepEqual(facts, { shape: [4, 24, 40], peaks: [1, 1, 1], isPlanned: true, channels: [4, 4], left: 0 });
+      assert.deepEqual(facts, { shape: [4, 24, 40], peaks: [1, 1, 1], drawn: [24, 40], isPlanned: true, channels: [4, 4], left: 0 });
       const values = floats(raw);
       assert.ok(relativeError(values.subarray(0, golden.length), golden) <= F32_ERROR);
       // Each channel is rounded by itself: colours are not multiplied by alpha.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wgvae::Size;
 use wgvae::internals::names::{half_prefix, translate};
-use wgvae::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, Tiny};
+use wgvae::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, Tiny, Wan};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
@@ -460,6 +460,13 @@ fn half_a_model_is_enough_to_tell_the_network() {
             let found = names(derived.candidates());
             assert!(candidates.iter().all(|family| found.contains(family)), "{list}, {half}: {found:?}");
             derived.unscaled().validate().expect(list);
+            if let (Network::Wan(found), Network::Wan(whole)) =
+                (&derived.unscaled().network, family_of(candidates[0]).network)
+            {
+                let base = if half == "encoder." { whole.base_dim } else { whole.decoder_base_dim };
+                let whole = Wan { base_dim: base, decoder_base_dim: base, ..whole };
+                assert_eq!(*found, whole, "{list}, {half}");
+            }
         }
     }
 }

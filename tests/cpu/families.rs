@@ -156,6 +156,7 @@ fn rgba() {
 fn qwen_image21() {
     family("toy_qwen_image21");
     family("toy_qwen_image21_narrow");
+    family("toy_qwen_image21_one_block");
 }
 
 #[test]

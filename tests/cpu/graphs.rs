@@ -125,6 +125,7 @@ fn rgba() {
 fn qwen_image21() {
     check_fixture("toy_qwen_image21");
     check_fixture("toy_qwen_image21_narrow");
+    check_fixture("toy_qwen_image21_one_block");
 }
 
 #[test]

@@ -135,6 +135,27 @@ fn a_tensor_of_a_wrong_shape_is_reported_by_its_name() {
     }
 }
 
+/// Images never use `time_conv`, but the shortcuts around levels depend on where it is.
+#[test]
+fn shortcuts_are_never_guessed() {
+    for list in ["qwen_image21.diffusers", "qwen_image21.original"] {
+        let whole = key_list(list);
+        let of_time: Vec<&String> = whole.keys().filter(|name| name.contains(".time_conv.")).collect();
+        assert_eq!(of_time.len(), 12, "{list}");
+        let without = |gone: &dyn Fn(&str) -> bool| {
+            let mut shapes = whole.clone();
+            shapes.retain(|name, _| !gone(name));
+            open(&shapes).map(|_| ()).expect_err("no network").to_string()
+        };
+        for name in &of_time {
+            let module = name.rsplit_once('.').unwrap().0;
+            let text = without(&|name| name.starts_with(module));
+            assert!(text.contains("temperal_downsample"), "{list} without {module}: {text}");
+        }
+        assert!(without(&|name| name.contains(".time_conv.")).contains("temperal_downsample"), "{list}");
+    }
+}
+
 #[test]
 fn an_unknown_tensor_is_reported_by_its_name() {
     for (list, _, halves) in LISTS {

@@ -158,7 +158,8 @@ export class Decoding {
     const { device } = this.#loaded.engine;
     const size = { width, height };
     if (canvas && this.#isFromMemory) checkHostCanvas(canvas, size);
-    if (!device || (this.#isFromMemory && !ON_DEVICE.includes(output))) return hostOutput({ canvas, output }, !device);
+    const isFromMemory = this.#isFromMemory && (canvas || !ON_DEVICE.includes(output));
+    if (!device || isFromMemory) return hostOutput({ canvas, output }, !device);
     if (canvas) {
       checkCanvas(device, canvas, size);
       return 'canvas';

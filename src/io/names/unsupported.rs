@@ -22,6 +22,7 @@ enum Sign {
 /// Evidence, the name of the kind, and a sentence on why it is not supported or what to use. The
 /// first match wins, because many names of one kind occur in others.
 const KINDS: &[(Sign, &str, &str)] = &[
+    (Contains("_blocks.0.convs."), "the VAE of EasyAnimate", "use diffusers' AutoencoderKLMagvit"),
     (
         Fits(is_wan22),
         "the VAE of Wan 2.2 5B",
@@ -82,7 +83,6 @@ const KINDS: &[(Sign, &str, &str)] = &[
     ),
     (Contains(".norm_layer."), "the VAE of CogVideoX", CHUNKS),
     (Contains(".temp_convs."), "the VAE of Allegro", "use diffusers' AutoencoderKLAllegro"),
-    (Contains("_blocks.0.convs."), "the VAE of EasyAnimate", "use diffusers' AutoencoderKLMagvit"),
     (Contains(".norm1.norm."), "VidTok", "use diffusers' AutoencoderVidTok"),
     (All(&["latents_mean", "latents_std"]), LTX, DELAYED),
     (Starts("per_channel_statistics."), LTX, DELAYED),

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, invalid, single};
 use crate::error::Result;
 
-/// Limits beyond which a config counts as corrupt. The largest published values are 4 levels, 1024
+/// Limits beyond which a config counts as corrupt. The largest published values are 5 levels, 1152
 /// channels, 3 layers and 64 latent channels.
 const LEVELS: RangeInclusive<u32> = 1..=8;
 const CHANNELS: RangeInclusive<u32> = 1..=16_384;
@@ -95,6 +95,10 @@ fn check_wan(wan: &Wan) -> Result<()> {
 /// Checks that the shortcuts around levels fit the levels' channels, highest resolution first.
 fn check_shortcuts(wan: &Wan, channels: &[u32], decoder: &[u32]) -> Result<()> {
     let last = channels.len() - 1;
+    if wan.temperal_downsample.len() != last {
+        let expected = format!("{last} values, which a config.json has, or weights of time_conv to tell them");
+        return Err(invalid("temperal_downsample", expected, format!("{:?}", wan.temperal_downsample)));
+    }
     for level in 0..=last {
         let down = (wan.down_shortcut(level), channels[level.saturating_sub(1)], channels[level]);
         // The decoder begins with the lowest resolution. The highest has no shortcut.

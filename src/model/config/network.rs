@@ -265,6 +265,13 @@ impl Network {
                 ("decoder_base_dim", left.decoder_base_dim == right.decoder_base_dim),
                 ("dim_mult", left.dim_mult == right.dim_mult),
                 ("num_res_blocks", left.num_res_blocks == right.num_res_blocks),
+                // Weights without a list do not tell.
+                (
+                    "temperal_downsample",
+                    !left.is_residual
+                        || [left, right].iter().any(|wan| wan.temperal_downsample.is_empty())
+                        || left.temperal_downsample == right.temperal_downsample,
+                ),
             ],
             (Self::SeedVr(left), Self::SeedVr(right)) => &[
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),

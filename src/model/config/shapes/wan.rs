@@ -6,13 +6,13 @@ use crate::ordered::Ordered as _;
 
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
-    let (channels, num_res_blocks) = if halves.decoder { decoder_levels(shapes) } else { encoder_levels(shapes) }
-        .ok_or(if halves.decoder {
-            "decoder.up_blocks.0.resnets.0.conv1.weight"
-        } else {
-            "encoder.down_blocks.0.conv1.weight"
-        })?;
     let is_residual = shapes.any(&|name| name.contains("sampler."));
+    let (channels, num_res_blocks) = if halves.decoder { decoder_levels(shapes) } else { encoder_levels(shapes) }
+        .ok_or(match (halves.decoder, is_residual) {
+            (true, _) => "decoder.up_blocks.0.resnets.0.conv1.weight",
+            (false, true) => "encoder.down_blocks.0.resnets.0.conv1.weight",
+            (false, false) => "encoder.down_blocks.0.conv1.weight",
+        })?;
     let base_dim = base_dim(shapes, is_residual && halves.encoder).ok_or("encoder.conv_in.weight")?;
     let (decoder_base_dim, dim_mult) = match encoder_levels(shapes).filter(|_| is_residual && halves.decoder) {
         // Both halves have the same multiples.
@@ -22,7 +22,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         }
         None => (base_dim, channels.iter().map(|channels| channels / base_dim).collect()),
     };
-    let temperal_downsample = changes_of_time(shapes, halves, channels.len());
+    let temperal_downsample = changes_of_time(shapes, halves, channels.len(), is_residual);
     let network = Wan { base_dim, decoder_base_dim, dim_mult, num_res_blocks, temperal_downsample, is_residual };
     Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
 }
@@ -63,7 +63,23 @@ fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
 
 /// Returns, for each size change between `levels` levels, true if weights change time there.
 /// Highest resolution first.
-fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bool> {
+///
+/// The shortcuts of residual levels depend on these changes, although images never use the weights.
+/// So the result is empty, which is no valid network, if such weights are missing everywhere or one
+/// half lacks those of the other: then only a config.json tells.
+fn changes_of_time(shapes: &Shapes<'_>, halves: Halves, levels: usize, is_residual: bool) -> Vec<bool> {
+    if !is_residual {
+        return changes_of_half(shapes, halves, levels);
+    }
+    let one = |half: Halves| changes_of_half(shapes, half, levels);
+    let encoder = halves.encoder.then(|| one(Halves { encoder: true, decoder: false }));
+    let decoder = halves.decoder.then(|| one(Halves { encoder: false, decoder: true }));
+    let agree = encoder.is_none() || decoder.is_none() || encoder == decoder;
+    encoder.or(decoder).filter(|changes| agree && changes.contains(&true)).unwrap_or_default()
+}
+
+/// Returns what one half tells, see [`changes_of_time`]: the decoder if there is one.
+fn changes_of_half(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bool> {
     let changes = u32::try_from(levels.saturating_sub(1)).unwrap_or(u32::MAX);
     if halves.decoder {
         let is_change =
