@@ -180,6 +180,7 @@ class Opening {
         isTransparent ||= this.#channels === 3 && strip.some((level, at) => at % 4 === 3 && level < 255);
         done += strip.length / 4;
       }
+      if (done !== area) throw new WgvaeError('canvas', `the browser gave ${done} of the picture's ${area} pixels`);
     } catch (error) {
       picture.free();
       throw error;

@@ -95,8 +95,12 @@ async function openStraight(source) {
   for (const open of [openWebGl, openVideoFrame]) {
     try {
       const reader = open(bitmap);
-      const found = await reader.read({ x: 0, y: 0, width: 1, height: 1 });
-      reader.close();
+      let found;
+      try {
+        found = await reader.read({ x: 0, y: 0, width: 1, height: 1 });
+      } finally {
+        reader.close();
+      }
       if (FAINT.every((level, at) => level === found[at])) return open(source);
     } catch {
       // The browser lacks this way, or refuses this source.
