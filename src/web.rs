@@ -21,6 +21,7 @@ mod planner;
 #[cfg(not(feature = "cores"))]
 mod selftest;
 mod source;
+mod supposed;
 mod tiles;
 mod vae;
 

@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::*;
 use super::checkpoint::WebCheckpoint;
 use super::device::WebDevice;
 use super::latents::{WebLatents, latent_facts};
-use super::planner::Supposed;
+use super::supposed::Supposed;
 use super::{Result, from_js, to_js};
 use crate::device::Device;
 use crate::execution::{Control, Progress, RunReport};
