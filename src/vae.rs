@@ -59,9 +59,9 @@ use crate::tensor::{Bytes, Size, Storage};
 pub struct Decoded<P = Vec<u8>> {
     /// The image's size in pixels.
     pub size: Size,
-    /// The image: RGBA bytes `[h, w, 4]`, clamped (see [`PixelFormat::Rgba8`]); or floats `[c, h,
-    /// w]` as the network gives them; or `()`, if a sink took the rows or the picture stays on the
-    /// device.
+    /// The image: RGBA bytes `[h, w, 4]`, clamped (see [`PixelFormat::Rgba8`]); or floats
+    /// `[c, h, w]` as the network gives them; or `()`, if a sink took the rows or the picture stays
+    /// on the device.
     pub pixels: P,
     /// The times of the run.
     pub run: RunReport,

@@ -72,6 +72,17 @@ fn families_are_what_their_config_json_says() {
     );
 }
 
+/// A factor in config.json must not be ignored for the statistics that other models have.
+#[test]
+fn one_factor_may_replace_the_statistics_of_qwen_image() {
+    let mut config: Value = serde_json::from_str(&fixture("configs/qwen_image_layered.json")).expect("valid JSON");
+    let fields = config.as_object_mut().expect("an object");
+    fields.retain(|name, _| !name.starts_with("latents_"));
+    fields.insert("scaling_factor".to_owned(), json!(8.0064));
+    let config = AutoencoderConfig::from_json(&config.to_string()).expect("a config");
+    assert_eq!(config, family_of("ming_image"));
+}
+
 #[test]
 fn texts_that_are_too_long_for_a_config_are_refused() {
     let config = fixture("configs/sd15.json");

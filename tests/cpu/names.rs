@@ -241,6 +241,8 @@ fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
         ("AutoencoderRAE", "an AutoencoderRAE"),
         ("AutoencoderVidTok", "VidTok"),
         ("ConsistencyDecoderVAE", "a ConsistencyDecoderVAE"),
+        ("Kandinsky6SRVAE", "a KVAE of Kandinsky"),
+        ("LTX2VideoDiffusionDecoderModel", "the diffusion decoder of LTX-2.5"),
         ("VQModel", "a VQ model"),
     ];
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/keys/others.json");

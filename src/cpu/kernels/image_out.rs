@@ -1,5 +1,4 @@
-//! The network's image as RGBA8, with the mark of [`rgba8`] for values that are
-//! not finite.
+//! The network's image as RGBA8, with the mark of [`rgba8`] for values that are not finite.
 
 use rayon::prelude::*;
 

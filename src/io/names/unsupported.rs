@@ -19,109 +19,171 @@ enum Sign {
     Fits(fn(&BTreeMap<&str, &[u64]>) -> bool),
 }
 
-/// Evidence, the name of the kind, and a sentence on why it is not supported or what to use. The
-/// first match wins, because many names of one kind occur in others.
-const KINDS: &[(Sign, &str, &str)] = &[
-    (Contains("_blocks.0.convs."), "the VAE of EasyAnimate", "use diffusers' AutoencoderKLMagvit"),
-    (
-        Fits(is_wan22),
-        "the VAE of Wan 2.2 5B",
-        "its shortcuts over time are missing here; use diffusers' AutoencoderKLWan",
-    ),
-    (All(&["decoder.22.bias"]), "TAEHV, a tiny video autoencoder", TAEHV),
-    (
-        Shape("taesd_encoder.0.weight", &[32, 3, 3, 3]),
-        "the encoder of TAESANA, a tiny autoencoder of DC-AE's latents",
-        TAEHV,
-    ),
-    (
-        Shape("taesd_decoder.1.weight", &[256, 64, 3, 3]),
-        "taeqi2_1, a tiny autoencoder of Qwen-Image 2.1",
-        "use Qwen-Image 2.1's own VAE",
-    ),
-    (Contains("to_qkv_multiscale"), DC_AE, LINEAR),
-    (Starts("encoder.project_in"), DC_AE, LINEAR),
-    (Starts("encoder.stages."), DC_AE, LINEAR),
-    (Starts("decoder.stages."), DC_AE, LINEAR),
-    (Starts("student.dconv_encoder."), "Mage-VAE", "its decoder is a diffusion model of one step"),
-    (Starts("decoder.conv_in_x_t."), "the diffusion decoder of LTX-2.5", "it is a diffusion model itself"),
-    (Starts("decoder_unet."), "a ConsistencyDecoderVAE", "its decoder is a diffusion model; use SD 1.5's VAE"),
-    (Starts("quantize."), "a VQ model", CODEBOOK),
-    (Starts("vquantizer."), "stage A of Stable Cascade", CODEBOOK),
-    (
-        Starts("decoder.condition_encoder."),
-        "an AsymmetricAutoencoderKL",
-        "its decoder reads a mask; use diffusers' class",
-    ),
-    (Contains(".temporal_res_block."), SVD, ALL_FRAMES),
-    (Contains(".time_stack."), SVD, ALL_FRAMES),
-    (Starts("decoder.mid.block_1.mix_factor"), SVD, ALL_FRAMES),
-    (Starts("decoder.time_conv_out."), SVD, ALL_FRAMES),
-    (
-        Starts("decoder.transformer_blocks."),
-        "the VAE of MiniMax-H3",
-        "its decoder is a transformer; use diffusers' class",
-    ),
-    (Starts("encoder.encoder.layer."), "an AutoencoderRAE", "its halves are transformers; use diffusers' class"),
-    (Starts("decoder.up_blocks.3.conv."), HUNYUAN_IMAGE, GROUPS),
-    (Starts("encoder.down_blocks.2.conv."), HUNYUAN_IMAGE, GROUPS),
-    (Shape("decoder.up.0.upsample.conv.weight", &[4096, 1024, 3, 3]), HUNYUAN_IMAGE, GROUPS),
-    (Shape("encoder.down.0.downsample.conv.weight", &[64, 128, 3, 3]), HUNYUAN_IMAGE, GROUPS),
-    (Fits(is_hunyuan_image3), "the VAE of HunyuanImage 3", "its attention covers all frames"),
-    (Starts("decoder.block_in."), MOCHI, NOBODY),
-    (Contains("blocks.2.blocks.3.stack.5."), MOCHI, NOBODY),
-    (Contains(".conv_s."), COSMOS, "its wavelets and attention over time are missing here; use diffusers' class"),
-    (
-        All(&["decoder.unpatcher3d.wavelets"]),
-        COSMOS,
-        "its wavelets and attention over time are missing here; use diffusers' class",
-    ),
-    (
-        Starts("decoder.mid.block_1.norm1.conv_y."),
-        "a KVAE of Kandinsky",
-        "its norms read the latents; use diffusers' class",
-    ),
-    (Contains(".norm_layer."), "the VAE of CogVideoX", CHUNKS),
-    (Contains(".temp_convs."), "the VAE of Allegro", "use diffusers' AutoencoderKLAllegro"),
-    (Contains(".norm1.norm."), "VidTok", "use diffusers' AutoencoderVidTok"),
-    (All(&["latents_mean", "latents_std"]), LTX, DELAYED),
-    (Starts("per_channel_statistics."), LTX, DELAYED),
-    (Starts("decoder.up_blocks.0.res_blocks."), LTX, DELAYED),
-    (
-        All(&["decoder.mid_block.resnets.0.conv1.conv.weight", "decoder.mid_block.resnets.0.norm1.gamma"]),
-        HUNYUAN15,
-        GROWING,
-    ),
-    (All(&["decoder.mid.block_1.conv1.conv.weight", "decoder.mid.block_1.norm1.gamma"]), HUNYUAN15, GROWING),
-    (
-        All(&["decoder.mid_block.resnets.0.conv1.conv.weight", "decoder.mid_block.resnets.0.norm1.weight"]),
-        HUNYUAN,
-        CHUNKS,
-    ),
-    (All(&["decoder.mid.block_1.conv1.conv.weight", "decoder.mid.block_1.norm1.weight"]), HUNYUAN, CHUNKS),
-    (Contains(".conv.conv."), VIDEO, "use diffusers' class for it"),
+/// A kind of VAE that is not supported.
+struct Kind {
+    /// Evidence: any of these is enough.
+    signs: &'static [Sign],
+    /// Name for people.
+    name: &'static str,
+    /// Reason why it is not supported, and what reads it.
+    why: &'static str,
+}
+
+/// The first kind that matches wins, because many names of one kind occur in others.
+const KINDS: &[Kind] = &[
+    Kind {
+        signs: &[Contains("_blocks.0.convs.")],
+        name: "the VAE of EasyAnimate",
+        why: "use diffusers' AutoencoderKLMagvit",
+    },
+    Kind {
+        signs: &[Fits(is_wan22)],
+        name: "the VAE of Wan 2.2 5B",
+        why: "its shortcuts over time are missing here; use diffusers' AutoencoderKLWan",
+    },
+    Kind {
+        signs: &[All(&["decoder.22.bias"])],
+        name: "TAEHV, a tiny video autoencoder",
+        why: "its blocks remember earlier frames; use the model's own VAE",
+    },
+    Kind {
+        signs: &[Shape("taesd_encoder.0.weight", &[32, 3, 3, 3])],
+        name: "the encoder of TAESANA, a tiny autoencoder of DC-AE's latents",
+        why: "its levels have several widths; use diffusers' AutoencoderDC",
+    },
+    Kind {
+        signs: &[Shape("taesd_decoder.1.weight", &[256, 64, 3, 3])],
+        name: "taeqi2_1, a tiny autoencoder of Qwen-Image 2.1",
+        why: "its levels have several widths; use Qwen-Image 2.1's own VAE",
+    },
+    Kind {
+        signs: &[
+            Contains("to_qkv_multiscale"),
+            Starts("encoder.project_in"),
+            Starts("encoder.stages."),
+            Starts("decoder.stages."),
+        ],
+        name: "DC-AE (AutoencoderDC)",
+        why: "its linear attention is missing here; use diffusers' AutoencoderDC",
+    },
+    Kind {
+        signs: &[Starts("student.dconv_encoder.")],
+        name: "Mage-VAE",
+        why: "its decoder is a diffusion model of one step",
+    },
+    Kind {
+        signs: &[Starts("decoder.conv_in_x_t.")],
+        name: "the diffusion decoder of LTX-2.5",
+        why: "it is a diffusion model itself; use diffusers' LTX2VideoDiffusionDecoderModel",
+    },
+    Kind {
+        signs: &[Starts("decoder_unet.")],
+        name: "a ConsistencyDecoderVAE",
+        why: "its decoder is a diffusion model; use SD 1.5's VAE",
+    },
+    Kind {
+        signs: &[Starts("quantize.")],
+        name: "a VQ model",
+        why: "its latents are entries of a codebook; use diffusers' VQModel",
+    },
+    Kind {
+        signs: &[Starts("vquantizer.")],
+        name: "stage A of Stable Cascade",
+        why: "its latents are entries of a codebook; use diffusers' PaellaVQModel",
+    },
+    Kind {
+        signs: &[Starts("decoder.condition_encoder.")],
+        name: "an AsymmetricAutoencoderKL",
+        why: "its decoder reads a mask; use diffusers' class",
+    },
+    Kind {
+        signs: &[
+            Contains(".temporal_res_block."),
+            Contains(".time_stack."),
+            Starts("decoder.mid.block_1.mix_factor"),
+            Starts("decoder.time_conv_out."),
+        ],
+        name: "the temporal decoder of Stable Video Diffusion",
+        why: "it mixes all frames of a clip; use diffusers' AutoencoderKLTemporalDecoder",
+    },
+    Kind {
+        signs: &[Starts("decoder.transformer_blocks.")],
+        name: "the VAE of MiniMax-H3",
+        why: "its decoder is a transformer; use diffusers' AutoencoderKLMiniMaxH3",
+    },
+    Kind {
+        signs: &[Starts("encoder.encoder.layer.")],
+        name: "an AutoencoderRAE",
+        why: "its halves are transformers; use diffusers' class",
+    },
+    Kind {
+        signs: &[
+            Starts("decoder.up_blocks.3.conv."),
+            Starts("encoder.down_blocks.2.conv."),
+            Shape("decoder.up.0.upsample.conv.weight", &[4096, 1024, 3, 3]),
+            Shape("encoder.down.0.downsample.conv.weight", &[64, 128, 3, 3]),
+        ],
+        name: "the VAE of HunyuanImage 2.1",
+        why: "its shortcuts are missing here; use diffusers' AutoencoderKLHunyuanImage",
+    },
+    Kind {
+        signs: &[Fits(is_hunyuan_image3)],
+        name: "the VAE of HunyuanImage 3",
+        why: "its convolutions over time are missing here",
+    },
+    Kind {
+        signs: &[Starts("decoder.block_in."), Contains("blocks.2.blocks.3.stack.5.")],
+        name: "the VAE of Mochi",
+        why: "use diffusers' AutoencoderKLMochi",
+    },
+    Kind {
+        signs: &[Contains(".conv_s."), All(&["decoder.unpatcher3d.wavelets"])],
+        name: "the VAE of Cosmos 1",
+        why: "its wavelets and attention over time are missing here; use diffusers' AutoencoderKLCosmos",
+    },
+    Kind {
+        signs: &[Starts("decoder.mid.block_1.norm1.conv_y.")],
+        name: "a KVAE of Kandinsky",
+        why: "its norms read the latents; use diffusers' class for it",
+    },
+    Kind {
+        signs: &[Contains(".norm_layer.")],
+        name: "the VAE of CogVideoX",
+        why: "its result depends on how a clip is cut; use diffusers' AutoencoderKLCogVideoX",
+    },
+    Kind { signs: &[Contains(".temp_convs.")], name: "the VAE of Allegro", why: "use diffusers' AutoencoderKLAllegro" },
+    Kind { signs: &[Contains(".norm1.norm.")], name: "VidTok", why: "use diffusers' AutoencoderVidTok" },
+    Kind {
+        signs: &[
+            All(&["latents_mean", "latents_std"]),
+            Starts("per_channel_statistics."),
+            Starts("decoder.up_blocks.0.res_blocks."),
+        ],
+        name: "the VAE of LTX-Video or LTX-2",
+        why: "its filters look at later frames; use diffusers' AutoencoderKLLTXVideo or AutoencoderKLLTX2Video",
+    },
+    Kind {
+        signs: &[
+            All(&["decoder.mid_block.resnets.0.conv1.conv.weight", "decoder.mid_block.resnets.0.norm1.gamma"]),
+            All(&["decoder.mid.block_1.conv1.conv.weight", "decoder.mid.block_1.norm1.gamma"]),
+        ],
+        name: "the VAE of HunyuanVideo 1.5",
+        why: "its attention covers all earlier frames; use diffusers' AutoencoderKLHunyuanVideo15",
+    },
+    Kind {
+        signs: &[
+            All(&["decoder.mid_block.resnets.0.conv1.conv.weight", "decoder.mid_block.resnets.0.norm1.weight"]),
+            All(&["decoder.mid.block_1.conv1.conv.weight", "decoder.mid.block_1.norm1.weight"]),
+        ],
+        name: "the VAE of HunyuanVideo",
+        why: "its result depends on how a clip is cut; use diffusers' AutoencoderKLHunyuanVideo",
+    },
+    Kind {
+        signs: &[Contains(".conv.conv."), Fits(is_other_video)],
+        name: "a video VAE (its convolutions are 3-D)",
+        why: "use diffusers' class for it",
+    },
 ];
-
-const DC_AE: &str = "DC-AE (AutoencoderDC)";
-const SVD: &str = "the temporal decoder of Stable Video Diffusion";
-const HUNYUAN_IMAGE: &str = "the VAE of HunyuanImage 2.1";
-const HUNYUAN15: &str = "the VAE of HunyuanVideo 1.5";
-const HUNYUAN: &str = "the VAE of HunyuanVideo";
-const MOCHI: &str = "the VAE of Mochi";
-const COSMOS: &str = "the VAE of Cosmos 1";
-const LTX: &str = "the VAE of LTX-Video or LTX-2";
-const VIDEO: &str = "a video VAE (its convolutions are 3-D)";
-
-const TAEHV: &str = "its blocks remember earlier frames; use the model's own VAE";
-const LINEAR: &str = "its linear attention is missing here; use diffusers' AutoencoderDC";
-const CODEBOOK: &str = "its latents are entries of a codebook; use diffusers' VQModel";
-const ALL_FRAMES: &str = "it mixes all frames of a clip; use diffusers' AutoencoderKLTemporalDecoder";
-const GROUPS: &str = "its shortcuts over groups of channels are missing here; use diffusers' AutoencoderKLHunyuanImage";
-const NOBODY: &str = "use diffusers' AutoencoderKLMochi";
-const CHUNKS: &str = "its norms cover several frames, so its result depends on how a clip is cut; use diffusers' class";
-const DELAYED: &str =
-    "its filters look at later frames; use diffusers' AutoencoderKLLTX2Video or AutoencoderKLLTXVideo";
-const GROWING: &str = "its attention covers all earlier frames; use diffusers' AutoencoderKLHunyuanVideo15";
 
 /// Checks that the tensors `inside` the VAE (name without prefix -> shape) are not of a known,
 /// unsupported kind. The error is the message that names the kind.
@@ -133,11 +195,10 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
         Shape(name, shape) => inside.get(name) == Some(shape),
         Fits(fits) => fits(inside),
     };
-    let kind = KINDS.iter().find(|(sign, ..)| fits(sign)).map(|(_, kind, why)| (*kind, *why));
-    match kind.or_else(|| is_other_video(inside).then_some((VIDEO, "use diffusers' class for it"))) {
+    match KINDS.iter().find(|kind| kind.signs.iter().any(fits)) {
         None => Ok(()),
-        Some((kind, why)) => Err(format!(
-            "not supported: looks like {kind}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image, Qwen-Image 2.1 and SeedVR are supported"
+        Some(Kind { name, why, .. }) => Err(format!(
+            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image, Qwen-Image 2.1 and SeedVR are supported"
         )),
     }
 }

@@ -78,7 +78,14 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 fn autoencoder_kl_qwen_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     // Of images and of decoded images. 4 for Qwen-Image-Layered: red, green, blue and opacity.
     let channels = fields.whole("input_channels")?.unwrap_or(3);
-    Ok(AutoencoderConfig { in_channels: channels, out_channels: channels, ..wan(fields, wan21())? })
+    let config = AutoencoderConfig { in_channels: channels, out_channels: channels, ..wan(fields, wan21())? };
+    Ok(match (fields.number("scaling_factor")?, fields.get("latents_mean")) {
+        // Ming-Image's kind: one factor in place of statistics.
+        (Some(scaling_factor), None) => {
+            AutoencoderConfig { scaling_factor, latents_mean: None, latents_std: None, ..config }
+        }
+        _ => config,
+    })
 }
 
 /// Reads the fields of Qwen-Image 2.1, which is for images: `scale_factor_temporal` is not used.
