@@ -40,6 +40,7 @@ FAMILIES = {
     "sd15": (diffusers.AutoencoderKL, torch.float16, 8),
     "taesd": (diffusers.AutoencoderTiny, torch.float16, 8),
     "qwen_image": (diffusers.AutoencoderKLQwenImage, torch.bfloat16, 8),
+    "qwen_image21": (diffusers.AutoencoderKLQwenImage21, torch.bfloat16, 16),
     "wan21": (diffusers.AutoencoderKLWan, torch.bfloat16, 8),
 }
 # Families whose decode here is a clip of 832x480.

@@ -1,7 +1,8 @@
 //! Executes a [`Plan`]: records and submits its steps, and moves data between host and device.
 //!
 //! It decides only how many steps go into a submission: as many as should take the target time, by
-//! the speed measured so far. Between two submissions it reports progress and checks for a cancel.
+//! the speed measured so far. The first submissions to a GPU are short, so that it begins to work
+//! while the host records the rest. Between two submissions it reports progress and checks for a cancel.
 //! Transfers are part of submissions. The host copies in and out of staging while the device works
 //! on the next submission.
 
@@ -104,7 +105,7 @@ impl Prepared {
         sink: &mut RowSink<'_>,
     ) -> Result<Vec<Submission>> {
         let plan = Arc::clone(&self.plan);
-        let target = control.target(plan.kind);
+        let mut targets = control.targets(plan.kind);
         let total = plan.macs();
         let mut at = Position::default();
         let mut under_way = VecDeque::new();
@@ -114,7 +115,8 @@ impl Prepared {
         loop {
             if at.step < plan.steps.len() && under_way.len() < IN_FLIGHT {
                 control.check()?;
-                if let Some(flight) = self.submit(inputs, &mut at, target).await? {
+                if let Some(flight) = self.submit(inputs, &mut at, targets.next).await? {
+                    targets.grow();
                     under_way.push_back(flight);
                     continue;
                 }
