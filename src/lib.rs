@@ -45,6 +45,7 @@ pub mod model;
 mod ordered;
 #[doc(hidden)]
 pub mod plan;
+pub mod preview;
 mod printable;
 pub mod quality;
 pub mod selftest;

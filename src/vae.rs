@@ -14,6 +14,7 @@ mod pixels;
 mod planner;
 mod plans;
 mod posterior;
+mod reduced;
 mod request;
 mod run;
 mod scaling;

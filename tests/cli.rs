@@ -32,6 +32,8 @@ mod opacity;
 mod plan;
 #[path = "support/png_header.rs"]
 mod png_header;
+#[path = "cli/preview.rs"]
+mod preview;
 #[path = "cli/readme.rs"]
 mod readme;
 #[cfg(unix)]

@@ -4,6 +4,7 @@ use pollster::block_on;
 use pyo3::prelude::*;
 use wgvae::config::AutoencoderConfig;
 use wgvae::images::{PixelFormat, Posterior, RowPixels, Rows};
+use wgvae::preview::{Preview, preview};
 use wgvae::{Directions, Encoded, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Size, Vae};
 
 use crate::arrays::{Array, Values, array, reserve};
@@ -49,6 +50,10 @@ pub(crate) fn decode(
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
+    let size = match options.max_side() {
+        Some(side) => vae.config().reduced_size(size, options.space(), side)?,
+        None => size,
+    };
     // Plan before reserving memory for the results, because an error about the size is more useful.
     vae.planner().plan(&decode.request(size, options.space(), options.format()))?;
     let result = vae.config().image_size(size, options.space());
@@ -65,6 +70,10 @@ pub(crate) fn decode(
     for index in 0..count {
         watch.image = small(index);
         let latents = latents_of(latents.image(index)?, [channels, height, width], index)?.in_space(options.space());
+        let latents = match options.max_side() {
+            Some(side) => latents.reduced(vae.config(), side)?,
+            None => latents,
+        };
         if options.floats() {
             let decoded = watch.control(|control| block_on(vae.decode_raw(&latents, &decode, control)))?;
             floats.extend(decoded.pixels);
@@ -85,6 +94,22 @@ pub(crate) fn decode(
     } else {
         Stack::Levels(levels, [count, rows, columns, depth])
     })
+}
+
+/// Makes previews of latents `[n, c, h, w]` without weights, as levels `[n, h, w, 3]`.
+///
+/// # Errors
+/// See [`preview`].
+pub(crate) fn previews(latents: &Array, family: &str, max_side: u32) -> Result<Stack, Stop> {
+    let [count, channels, height, width] = axes("latents", "[n, c, h, w]", latents.shape())?;
+    let (mut levels, mut shape) = (Vec::new(), [count, 0, 0, 3]);
+    for index in 0..count {
+        let latents = latents_of(latents.image(index)?, [channels, height, width], index)?;
+        let Preview { size, pixels } = preview(&latents, family, max_side)?;
+        add_levels(&mut levels, &pixels, 3);
+        (shape[1], shape[2]) = (size.height as usize, size.width as usize);
+    }
+    Ok(Stack::Levels(levels, shape))
 }
 
 /// Encodes levels `[n, h, w, 3]` or floats `[n, 3, h, w]` to latents `[n, c, h, w]`, or moments

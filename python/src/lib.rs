@@ -23,10 +23,11 @@ const SIGNALS: Duration = Duration::from_millis(50);
 mod wgvae_native {
     use pyo3::prelude::*;
 
+    use super::arrays::Array;
     use super::device::Source;
     #[pymodule_export]
     use super::model::Model;
-    use super::{errors, watch};
+    use super::{errors, images, watch};
     use std::path::PathBuf;
 
     /// Version of the crate.
@@ -50,6 +51,19 @@ mod wgvae_native {
             let files: Vec<&str> = checkpoint.files().map(|(name, _)| name).collect();
             Ok(serde_json::json!({ "files": files, "config": checkpoint.config() }).to_string())
         })
+    }
+
+    /// See `wgvae.preview`.
+    #[pyfunction]
+    fn preview(
+        py: Python<'_>,
+        latents: &Bound<'_, PyAny>,
+        bfloat16: bool,
+        family: &str,
+        max_side: u32,
+    ) -> PyResult<Py<PyAny>> {
+        let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
+        watch::run(py, None, |_| images::previews(&latents, family, max_side))?.into_array(py)
     }
 
     /// Parses a number of bytes, such as 512MiB, as the command line does.

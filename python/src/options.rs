@@ -32,6 +32,8 @@ pub(crate) struct Options {
     moments: bool,
     /// Seed with which an encode samples from the distribution.
     seed: Option<u64>,
+    /// Most pixels a side of a decoded picture: more latents than that are averaged.
+    max_side: Option<u32>,
 }
 
 impl Options {
@@ -43,6 +45,11 @@ impl Options {
     /// True if there is a memory budget.
     pub(crate) fn has_budget(&self) -> bool {
         self.memory_budget.is_some()
+    }
+
+    /// Returns the most pixels a side of a decoded picture, if there is a limit.
+    pub(crate) fn max_side(&self) -> Option<u32> {
+        self.max_side
     }
 
     /// Returns the wanted form of an encode's output.

@@ -10,7 +10,7 @@ on many machines. Neither is imported here, as each needs more packages.
 
 from wgvae import errors
 from wgvae._native import VERSION as __version__
-from wgvae._vae import Adapter, Clip, Plan, Progress, Vae, adapters
+from wgvae._vae import Adapter, Clip, Plan, Progress, Vae, adapters, preview
 from wgvae.errors import Error
 
-__all__ = ["Adapter", "Clip", "Error", "Plan", "Progress", "Vae", "__version__", "adapters", "errors"]
+__all__ = ["Adapter", "Clip", "Error", "Plan", "Progress", "Vae", "__version__", "adapters", "errors", "preview"]

@@ -16,6 +16,7 @@ class Options(TypedDict):
     parking: str
     moments: bool
     seed: int | None
+    max_side: int | None
 
 class Place(TypedDict):
     device: str
@@ -29,6 +30,7 @@ _Array = np.ndarray[Any, Any]
 def adapters() -> str: ...
 def inspect(path: str | os.PathLike[str], family: str | None) -> str: ...
 def parse_bytes(text: str) -> int: ...
+def preview(latents: _Array, bfloat16: bool, family: str, max_side: int) -> _Array: ...
 
 class Model:
     @staticmethod

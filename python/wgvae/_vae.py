@@ -223,6 +223,7 @@ class Vae:
         unscaled: bool = False,
         memory_budget: int | str | None = None,
         parking: Parking = "auto",
+        max_side: int | None = None,
         progress: ProgressArgument = None,
     ) -> Array:
         """Decodes latents to images.
@@ -253,6 +254,10 @@ class Vae:
         parking
             "on" if activations that exceed the budget may wait in host memory, "off" if they are
             computed again instead. "auto" is "off" where device and host share one memory.
+        max_side
+            For a preview: the most pixels of the longer side. If the picture would be larger,
+            squares of latents are averaged first, which loses detail. Meant for tiny autoencoders;
+            see also :func:`preview`.
         progress
             Function that is called with :class:`Progress` after each submission, and that may raise
             to stop the call. True shows a bar of tqdm.
@@ -275,6 +280,8 @@ class Vae:
         """
         array, bfloat16 = as_latents(latents, self._facts["temporal_factor"] is not None)
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
+        if max_side is not None:
+            options["max_side"] = _number("max_side", max_side, "pixels")
         with _watched(progress, "decode") as watch:
             return self._model.decode(array, bfloat16, options, watch)
 
@@ -443,6 +450,37 @@ class Vae:
             facts=facts,
             text=text,
         )
+
+
+def preview(latents: ArrayLike, family: str, *, max_side: int = 512) -> Array:
+    """Shows roughly what latents hold, without weights and without a device.
+
+    A published linear map makes a pixel of each latent of the VAE. The colours are only roughly
+    right; a tiny autoencoder (``Vae.decode``) gives the right ones.
+
+    Parameters
+    ----------
+    latents
+        ``[n, c, h, w]`` or ``[c, h, w]`` as the diffusion model leaves them; see
+        :meth:`Vae.decode`.
+    family
+        The published model that they belong to, such as "sdxl" or "flux1".
+    max_side
+        The most pixels of the longer side. More latents than that are averaged.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8 ``[n, h, w, 3]``.
+
+    Raises
+    ------
+    InputError
+        If the family is unknown, has no published factors or other channels, or a value is not
+        finite.
+    """
+    array, bfloat16 = as_latents(latents, False)
+    return _native.preview(array, bfloat16, family, _number("max_side", max_side, "pixels"))
 
 
 class Clip:
@@ -622,6 +660,7 @@ def _options(
         "parking": _word("parking", parking),
         "moments": moments,
         "seed": seed,
+        "max_side": None,
     }
 
 

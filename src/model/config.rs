@@ -219,7 +219,7 @@ impl AutoencoderConfig {
     }
 
     /// Returns the side of the square of pixels that one latent pixel holds in its channels.
-    fn patch_side(&self, space: LatentSpace) -> u32 {
+    pub(crate) fn patch_side(&self, space: LatentSpace) -> u32 {
         if space == LatentSpace::Vae { 1 } else { self.packing.held(self.patch) }
     }
 

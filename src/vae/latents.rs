@@ -231,7 +231,7 @@ impl Latents {
     ///
     /// # Errors
     /// [`Error::Input`] if the latents are on a GPU.
-    pub(super) fn image(&self, index: u32) -> Result<&[f32]> {
+    pub(crate) fn image(&self, index: u32) -> Result<&[f32]> {
         match &self.content {
             Content::Host(data) => {
                 let length = data.len() / self.count as usize;

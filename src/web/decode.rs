@@ -23,6 +23,13 @@ impl WebVae {
         vec![width, height]
     }
 
+    /// Returns latents of a smaller picture, at most `max_side` pixels a side, by means of latents.
+    #[wasm_bindgen(js_name = reducedLatents)]
+    pub fn reduced_latents(&self, latents: &mut WebLatents, max_side: u32) -> Result<WebLatents> {
+        self.in_own_space(latents);
+        Ok(WebLatents { latents: latents.latents.reduced(self.vae.config(), max_side)? })
+    }
+
     /// Decodes one image. Returns its pixels or the picture on the device, with a report.
     pub async fn decode(
         &mut self,

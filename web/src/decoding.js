@@ -77,7 +77,8 @@ export class Decoding {
     this.#loaded.throwIfDestroyed();
     checkObject(options);
     const [input, asked] = [latentsNow(latents), { ...options }];
-    const { output = 'bitmap', canvas, tiling = 'exact' } = asked;
+    const { output = 'bitmap', canvas, tiling = 'exact', maxSide } = asked;
+    checkCounts({ maxSide });
     if (!canvas) checkOutput(output, OUTPUTS);
     if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
@@ -104,12 +105,28 @@ export class Decoding {
    */
   async #attempt(input, options, signal) {
     const { vae, canvases } = this.#loaded.engine;
-    const latents = await this.#openLatents(input, signal);
+    const latents = await this.#latentsFor(input, options, signal);
     try {
       const moduleOptions = this.#moduleOptions(options, this.#outputFor(options, vae.imageSize(latents)));
       const listener = this.#loaded.listener('decode', options.onProgress);
       const result = await this.#loaded.cancellable(signal, (cancel) => vae.decode(latents, moduleOptions, cancel, listener));
       return await this.#deliver(canvases, options, result);
+    } finally {
+      latents.free();
+    }
+  }
+
+  /**
+   * Opens the latents to decode: fewer than there are, for a preview.
+   * @param {LatentsInput} input
+   * @param {DecodeOptions} options
+   * @param {AbortSignal} signal
+   */
+  async #latentsFor(input, { maxSide }, signal) {
+    const latents = await this.#openLatents(input, signal);
+    if (maxSide === undefined) return latents;
+    try {
+      return this.#loaded.engine.vae.reducedLatents(latents, maxSide);
     } finally {
       latents.free();
     }

@@ -581,6 +581,16 @@ export interface Decoder extends LoadedModel {
    */
   decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
   /**
+   * Decodes a small picture while a diffusion model works: `decode` with `maxSide`, by default 512.
+   * A newer preview ends the older one, which rejects with an `AbortError`. Meant for tiny
+   * autoencoders. Previews of one size, one after the other, allocate nothing after the first.
+   */
+  preview(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
+  /** Decodes a small picture to an ImageBitmap: close() it after use. */
+  preview(latents: LatentsInput, options?: Omit<DecodeOptions, 'output' | 'canvas'>): Promise<ImageBitmap>;
+  /** Decodes a small picture to an ImageData. */
+  preview(latents: LatentsInput, options: DecodeOptions & { output: 'image-data' }): Promise<ImageData>;
+  /**
    * Shows the picture of the last decode again, on any canvas.
    *
    * The canvas has the picture when the call returns. A canvas that is not on a page loses it at
@@ -775,6 +785,11 @@ export interface DecodeOptions {
   tileOverlap?: number;
   /** Index of the picture among the n of the latents. Default: 0. */
   index?: number;
+  /**
+   * Most pixels of the longer side. If the picture would be larger, squares of latents are averaged
+   * first, which loses detail: for previews. Not for latents in a GPUBuffer.
+   */
+  maxSide?: number;
   /**
    * Budget of this decode, instead of the decoder's. Weights can only move to host memory if the
    * decoder was created with a budget.
@@ -1173,6 +1188,29 @@ export function clearCache(address?: string | URL): Promise<void>;
  * answer; false in a worker, which may not ask.
  */
 export function persistCache(): Promise<boolean>;
+
+/** Options of {@link preview}. */
+export interface LinearPreviewOptions {
+  /** Name of the published model that the latents belong to, such as `sdxl` or `flux1`. */
+  family: string;
+  /** Most pixels of the longer side. More latents than that are averaged. Default: 512. */
+  maxSide?: number;
+  /** Index of the picture among the n of the latents. Default: 0. */
+  index?: number;
+  /** Function that fetches latents by their address, instead of the global one. */
+  fetch?: typeof globalThis.fetch;
+  wasm?: WasmSources;
+  signal?: AbortSignal;
+}
+
+/**
+ * Shows roughly what latents hold, without weights and without a device: a published linear map
+ * makes a pixel of each latent of the VAE. The latents are as the diffusion model leaves them.
+ *
+ * `new ImageData(data, width, height)` is the picture. Rejects with `input` for a family without
+ * published factors, or latents of another model.
+ */
+export function preview(latents: LatentsInput, options: LinearPreviewOptions): Promise<{ data: Uint8ClampedArray<ArrayBuffer>; width: number; height: number }>;
 
 /**
  * Returns the names of the published models, for `family`. Starts the wasm module if it is not

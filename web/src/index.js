@@ -7,6 +7,7 @@ export { families, version } from './about.js';
 export { hub } from './hub.js';
 export { inspect } from './inspect.js';
 export { planFor } from './plan-for.js';
+export { preview } from './preview.js';
 export { selftest } from './selftest.js';
 export { tune } from './tune.js';
 export { createDecoder, createEncoder, createVae } from './vae.js';

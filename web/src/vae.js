@@ -5,6 +5,7 @@ import { ClipEncoding } from './clip-encoding.js';
 import { Clips } from './clips.js';
 import { Decoding } from './decoding.js';
 import { Encoding } from './encoding.js';
+import { Latest, MAX_SIDE } from './latest.js';
 import { loadModel } from './loaded.js';
 
 /** @typedef {import('./index.js').ModelOptions} ModelOptions */
@@ -63,6 +64,7 @@ class Model {
 class Decoder extends Model {
   #decoding;
   #clips;
+  #previews = new Latest();
 
   /** @param {Loaded} loaded */
   constructor(loaded) {
@@ -90,6 +92,14 @@ class Decoder extends Model {
    */
   decode(latents, options) {
     return this.#decoding.decode(latents, options);
+  }
+
+  /**
+   * @param {import('./index.js').LatentsInput} latents
+   * @param {import('./index.js').DecodeOptions} [options]
+   */
+  async preview(latents, { maxSide = MAX_SIDE, signal, ...others } = {}) {
+    return this.decode(latents, { ...others, maxSide, signal: this.#previews.begin(signal) });
   }
 
   /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */

@@ -8,6 +8,7 @@ import { hub } from './hub.js';
 import { drawableOf } from './images.js';
 import { isIterable } from './iterate.js';
 import { Link } from './link.js';
+import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject } from './options.js';
 import { ON_DEVICE } from './outputs.js';
@@ -49,6 +50,16 @@ export async function inspect(options) {
 export async function planFor(options) {
   const { worker, ...others } = withoutThreads(options, ['fetch']);
   return ask(worker, 'planFor', [others]);
+}
+
+/**
+ * @param {unknown} latents
+ * @param {import('./worker.js').LinearPreviewOptions} options
+ * @returns {Promise<any>}
+ */
+export async function preview(latents, options) {
+  const { worker, ...others } = withoutThreads(options, ['fetch']);
+  return ask(worker, 'preview', [sendable(latents, 'latents'), others], others.signal);
 }
 
 /** @param {import('./worker.js').SelftestOptions} options */
@@ -165,6 +176,7 @@ class Remote {
   #link;
   #id;
   #end;
+  #previews = new Latest();
   /** @type {Promise<void> | undefined} */
   #destroyed;
 
@@ -217,7 +229,15 @@ class Remote {
 
   /**
    * @param {unknown} latents
-   * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas }} [options]
+   * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number }} [options]
+   */
+  async preview(latents, { maxSide = MAX_SIDE, signal, ...others } = {}) {
+    return this.decode(latents, { ...others, maxSide, signal: this.#previews.begin(signal) });
+  }
+
+  /**
+   * @param {unknown} latents
+   * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number }} [options]
    */
   async decode(latents, options = {}) {
     checkObject(options);

@@ -23,6 +23,7 @@ mod output;
 mod paths;
 mod plan;
 mod prepare;
+mod preview;
 mod report;
 mod request;
 mod roundtrip;
@@ -119,6 +120,15 @@ Examples:
 Clips are decoded part by part, in the memory of one part. With -o - a picture goes to stdout as PNG, or as --format says,
 and frames of a clip as y4m. Reports then go to stderr. A terminal as stdout is an error.")]
     Decode(decode::DecodeArgs),
+    /// Show roughly what latents hold: a pixel for each, by a published linear map; needs no
+    /// weights and no GPU
+    #[command(after_help = "\
+Examples:
+  wgvae preview --family sdxl --latents latents.safetensors -o preview.png
+  wgvae decode --model taesdxl/ --latents latents.safetensors --preview 512 -o preview.png
+
+The second one decodes means of latents with a tiny autoencoder: the colours are right, and the smaller the picture, the less detail is left.")]
+    Preview(preview::PreviewArgs),
     /// Encode pictures to latents
     #[command(after_help = "\
 Examples:
@@ -231,6 +241,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Answer> {
     let text = match cli.command {
         Command::Demo(args) => demo::run(&args).await,
         Command::Decode(args) => decode::run(&args).await,
+        Command::Preview(args) => preview::run(&args).await,
         Command::Encode(args) => encode::run(&args).await,
         Command::Roundtrip(args) => roundtrip::run(&args).await,
         Command::CompareTiling(args) => compare_tiling::run(&args).await,

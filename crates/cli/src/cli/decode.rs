@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use wgvae::config::AutoencoderConfig;
 use wgvae::files::ByteSource;
 use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Result, Tiling};
 use wgvae_media::clip_files::{Bits, ClipName, Fps};
@@ -73,6 +74,9 @@ pub(super) struct DecodeArgs {
     tiling: TilingArg,
     #[command(flatten)]
     tiles: TileArgs,
+    /// Decode a smaller picture, of at most N pixels a side, from means of latents: a preview
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    preview: Option<u32>,
     /// Frames per second of a clip, such as 24, 29.97 or 30000/1001 [default: 24]
     #[arg(long, value_name = "N")]
     fps: Option<Fps>,
@@ -110,6 +114,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     args.check_paths(&checkpoint, &files.names())?;
     let fits = latents.check_channels(checkpoint.config());
     fits.map_err(|error| in_file(error, args.latents.display()))?;
+    let latents = args.smaller(latents, checkpoint.config())?;
     checkpoint.check_decoder()?;
     files.say_lost_alpha(checkpoint.config().out_channels);
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
@@ -195,6 +200,15 @@ impl DecodeArgs {
     /// Returns `latents` in the VAE's own space, if the flag says so.
     fn in_space(&self, latents: Latents) -> Latents {
         if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents }
+    }
+
+    /// Returns the latents of a preview, if one is wanted, or `latents`.
+    fn smaller(&self, latents: Latents, config: &AutoencoderConfig) -> Result<Latents> {
+        let Some(side) = self.preview else { return Ok(latents) };
+        latents.reduced(config, side).map_err(|error| match error {
+            Error::Input { expected, found, .. } => Error::input("--preview", expected, found),
+            other => other,
+        })
     }
 
     fn options(&self, tiling: Tiling) -> DecodeOptions {

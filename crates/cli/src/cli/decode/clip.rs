@@ -137,6 +137,9 @@ fn check_options(args: &DecodeArgs) -> Result<()> {
     if args.tiling == TilingArg::Estimate {
         return Err(Error::input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
     }
+    if let Some(side) = args.preview {
+        return Err(Error::input("--preview", "use with latents of images", format!("{side} with a clip")));
+    }
     args.bit_depth.map_or(Ok(()), |depth| Err(depth.unfit("a clip (--bits is for clips)")))?;
     check_once(args.repeat)
 }

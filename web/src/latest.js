@@ -1,0 +1,22 @@
+// @ts-check
+// Calls of which only the latest counts, such as previews of a picture in the making.
+
+/** Longest side of a preview, pixels. */
+export const MAX_SIDE = 512;
+
+/** Ends each call when the next one begins. */
+export class Latest {
+  /** @type {AbortController | undefined} */
+  #last;
+
+  /**
+   * Returns the signal of a new call, which also aborts with the caller's, and ends the call before
+   * it.
+   * @param {AbortSignal} [callers]
+   */
+  begin(callers) {
+    this.#last?.abort(new DOMException('a newer preview began', 'AbortError'));
+    this.#last = new AbortController();
+    return callers ? AbortSignal.any([callers, this.#last.signal]) : this.#last.signal;
+  }
+}

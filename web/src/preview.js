@@ -1,0 +1,32 @@
+// @ts-check
+// Previews of latents without a model: a published linear map makes a pixel of each.
+
+import { checkCounts } from './counts.js';
+import { wgvaeError } from './errors.js';
+import { openLatents } from './latents.js';
+import { MAX_SIDE } from './latest.js';
+import { checkOptions, TEXT } from './options.js';
+import { Access } from './sources.js';
+import { startWasm } from './wasm.js';
+
+/**
+ * @param {import('./index.js').LatentsInput} input
+ * @param {import('./index.js').LinearPreviewOptions} options
+ */
+export async function preview(input, options) {
+  checkOptions(options, { family: TEXT });
+  const { family, maxSide = MAX_SIDE, index = 0, wasm: sources, signal = new AbortController().signal } = options;
+  checkCounts({ maxSide, index });
+  signal.throwIfAborted();
+  try {
+    const wasm = await startWasm(sources);
+    const latents = await openLatents(wasm, input, new Access(signal, () => {}, false, options.fetch));
+    try {
+      return latents.preview(index, family, maxSide);
+    } finally {
+      latents.free();
+    }
+  } catch (error) {
+    throw wgvaeError(error);
+  }
+}
