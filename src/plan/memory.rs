@@ -180,8 +180,10 @@ impl Staging {
     pub fn of(plan: &Plan) -> Self {
         let transfers = |step: &Step| plan.transfer(&step.action);
         let written = plan.steps.iter().map(|step| transfers(step)[0]).chain([Bytes(plan.params.len() as u64)]);
+        let outputs = plan.steps.iter().filter(|step| matches!(step.action, Action::Output { .. })).count() as u64;
         let read = plan.steps.iter().map(|step| match step.action {
-            Action::Output { .. } if plan.output.stays() => CHECK_BYTES,
+            // One submission may hold the checks of all rows.
+            Action::Output { .. } if plan.output.stays() => Bytes(CHECK_BYTES.0 * outputs),
             Action::Output { rows, .. } => Bytes(u64::from(rows.1 - rows.0) * plan.row_bytes().0),
             _ => transfers(step)[1],
         });
