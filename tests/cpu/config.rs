@@ -299,6 +299,24 @@ fn refuses_bad_fields() {
 }
 
 #[test]
+fn shortcuts_of_hunyuan_image_fit_its_channels() {
+    let check = |change: &dyn Fn(&mut Kl), latents: u32, wanted: &str| {
+        let mut config = AutoencoderConfig { latent_channels: latents, ..family_of("hunyuan_image") };
+        change(config.network.kl_mut().expect("an AutoencoderKL's"));
+        let text = config.validate().expect_err(wanted).to_string();
+        assert!(text.contains(wanted), "{text}");
+    };
+    check(&|kl| kl.use_quant_conv = true, 64, "has_shortcuts");
+    check(&|kl| kl.use_post_quant_conv = true, 64, "has_shortcuts");
+    check(&|_| {}, 96, "multiples of 192 in the last level");
+    check(&|_| {}, 1024, "multiples of 2048 in the last level");
+    let decoder = |last: u32| Some(vec![128, 256, 512, 512, 1024, last]);
+    check(&|kl| kl.decoder_block_out_channels = decoder(96), 64, "decoder_block_out_channels");
+    check(&|kl| (kl.norm_num_groups, kl.block_out_channels[0]) = (2, 130), 64, "256 after 130");
+    check(&|kl| (kl.norm_num_groups, kl.block_out_channels[5]) = (2, 1026), 64, "1026 after 1024");
+}
+
+#[test]
 fn refuses_bad_latent_statistics() {
     let cases = [
         (json!([0, 0, 0]), json!([1, 1, 1, 1]), "latents_mean"),

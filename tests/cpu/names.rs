@@ -303,6 +303,21 @@ fn other_models_are_refused_by_their_own_names() {
     }
 }
 
+/// Its names are those of HunyuanImage 2.1, and its filters have time.
+#[test]
+fn hunyuan_image_3_is_refused_by_its_filters() {
+    for half in ["encoder.", "decoder."] {
+        let mut shapes = halves(key_list("hunyuan_image.original"), &[half]);
+        for shape in shapes.values_mut().filter(|shape| shape.len() == 5) {
+            shape[2] = 3;
+        }
+        if let Some(shape) = shapes.get_mut("decoder.conv_in.weight") {
+            shape[1] = 32;
+        }
+        assert!(refusal(&shapes).contains("the VAE of HunyuanImage 3"), "{half}");
+    }
+}
+
 #[test]
 fn what_is_no_vae_is_refused() {
     let cases: [(&[&str], &str); 5] = [
