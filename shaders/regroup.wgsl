@@ -1,17 +1,20 @@
 // regroup: y = scale * means or copies of the channels of x, at half, equal or double its size. If
 // SUM, y keeps its old value as a summand.
 //
-// In order of channel, place in time, row and column, the places of a channel are `places` numbers,
-// of which an image has the last side * side; the others are zero. A mean takes `count` successive
-// numbers of x. A copy gives each number of x to `count` successive numbers of y.
+// In order of place in time, row and column, the places of a channel are `places` numbers, of which
+// an image has the last side * side; the others are zero. The places of one channel follow one
+// another, or if BY_PLACE the channels of one place. A mean takes `count` successive numbers of x.
+// A copy gives each number of x to `count` successive numbers of y.
 // One invocation: four channels of one pixel of y.
 
-//#parts storage
+//#parts storage output
 
-const WORKGROUP: u32 = 64u;  // invocations per workgroup
-const DOUBLE: bool = false;  // copies at double the size, instead of means
-const SUM: bool = false;     // add to y
-alias Stored = vec4<f32>;    // x and y as kept in memory
+const WORKGROUP: u32 = 64u;    // invocations per workgroup
+const COPIES: bool = false;    // copies, instead of means
+const BY_PLACE: bool = false;  // the channels of one place are neighbours
+const SUM: bool = false;       // add to y
+alias Stored = vec4<f32>;      // x as kept in memory
+alias Output = vec4<f32>;      // y as kept in memory
 
 struct Params {
     pixels: u32,       // pixels of y
@@ -22,6 +25,7 @@ struct Params {
     x_channels4: u32,  // channels of x / 4, rounded up
     x_offset: u32,     // first element of x; its row belongs to the first row of y
     y_offset: u32,     // first element of y, whose row is even
+    y_row: u32,        // elements from one row of y to the next
     side: u32,         // factor between the sizes: 1 or 2
     places: u32,       // places of a channel
     count: u32,        // numbers of a mean, or copies of a number
@@ -30,7 +34,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<Stored>;               // [h, w, c / 4]
-@group(0) @binding(2) var<storage, read_write> y: array<Stored>;         // [h, w, c / 4]
+@group(0) @binding(2) var<storage, read_write> y: array<Output>;         // [h, w, c / 4]
 
 fn channel_of_x(row: u32, column: u32, channel: u32) -> f32 {
     let value = load_stored(x[params.x_offset + (row * params.x_width + column) * params.x_channels4 + channel / 4u]);
@@ -39,16 +43,19 @@ fn channel_of_x(row: u32, column: u32, channel: u32) -> f32 {
 
 fn copied(row: u32, column: u32, channel: u32) -> f32 {
     let place = params.places - params.side * params.side + row % params.side * params.side + column % params.side;
-    return channel_of_x(row / params.side, column / params.side, (channel * params.places + place) / params.count);
+    let number = select(channel * params.places + place, place * params.channels + channel, BY_PLACE);
+    return channel_of_x(row / params.side, column / params.side, number / params.count);
 }
 
 fn mean(row: u32, column: u32, channel: u32) -> f32 {
+    let x_channels = params.channels * params.count / params.places;
     var sum = 0.0;
     for (var number = channel * params.count; number < (channel + 1u) * params.count; number++) {
-        let place = number % params.places + params.side * params.side;
+        let place = select(number % params.places, number / x_channels, BY_PLACE) + params.side * params.side;
         if (place >= params.places) {
             let at = place - params.places;
-            sum += channel_of_x(row * params.side + at / params.side, column * params.side + at % params.side, number / params.places);
+            let source = select(number / params.places, number % x_channels, BY_PLACE);
+            sum += channel_of_x(row * params.side + at / params.side, column * params.side + at % params.side, source);
         }
     }
     return sum / f32(params.count);
@@ -67,7 +74,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     for (var i = 0u; i < 4u; i++) {
         let channel = index % params.channels4 * 4u + i;
         if (channel < params.channels) {
-            if (DOUBLE) {
+            if (COPIES) {
                 value[i] = copied(row, column, channel);
             } else {
                 value[i] = mean(row, column, channel);
@@ -75,8 +82,9 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
         }
     }
     value *= params.scale;
+    let target_index = params.y_offset + row * params.y_row + index % (params.width * params.channels4);
     if (SUM) {
-        value += load_stored(y[params.y_offset + index]);
+        value += load_output(y[target_index]);
     }
-    y[params.y_offset + index] = store_stored(value);
+    y[target_index] = store_output(value);
 }

@@ -5,6 +5,7 @@
 //! ([`Layout`]). A file of a whole pipeline may put a prefix before either.
 
 mod pattern;
+mod sign;
 mod spellings;
 mod unsupported;
 
@@ -21,7 +22,8 @@ use crate::ordered::Ordered as _;
 pub enum Layout {
     /// `decoder.up_blocks.0.resnets.0.conv1.weight`; level 0 is the lowest resolution.
     Diffusers,
-    /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution.
+    /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution, in HunyuanImage 2.1's
+    /// decoder the lowest.
     Ldm,
     /// `3.conv.0.weight`, with encoder and decoder in separate files. In one file:
     /// `taesd_decoder.3.conv.0.weight` or `decoder.3.conv.0.weight`.
@@ -147,7 +149,7 @@ fn find_prefix(shapes: &BTreeMap<String, Vec<u64>>) -> &'static str {
 
 fn find_spelling(inside: &BTreeMap<&str, &[u64]>) -> std::result::Result<&'static Spelling, String> {
     let has = |start: &str| inside.keys().any(|name| name.starts_with(start));
-    let spelled = |spelling: &&Spelling| spelling.signs.iter().any(|sign| has(sign));
+    let spelled = |spelling: &&Spelling| spelling.signs.iter().any(|sign| sign.fits(inside));
     SPELLINGS.iter().find(spelled).ok_or_else(|| match (has("decoder."), has("encoder.")) {
         (true, _) => "not supported: its decoder is of an unknown kind".to_owned(),
         (false, true) => "not supported: its encoder is of an unknown kind".to_owned(),

@@ -7,21 +7,45 @@ params! {
     /// Parameters of `regroup`.
     RegroupParams, PARAMS {
         pixels: u32, width: u32, channels: u32, channels4: u32, x_width: u32, x_channels4: u32, x_offset: u32,
-        y_offset: u32, side: u32, places: u32, count: u32, scale: f32,
+        y_offset: u32, y_row: u32, side: u32, places: u32, count: u32, scale: f32,
     }
 }
 
 /// Interface of `regroup`.
 pub const INTERFACE: Interface = kernel!("regroup", &[("x", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
-/// Launches `regroup`: copies if `double`, else means. If `sum`, it adds to `y`.
-pub fn regroup(storage: Storage, double: bool, sum: bool, params: RegroupParams) -> Launch {
-    let values =
-        vec![("DOUBLE", Value::Bool(double)), ("SUM", Value::Bool(sum)), ("Stored", Value::Type(storage.wgsl_type()))];
-    Launch {
-        variant: Variant { file: "regroup", values },
-        workgroups: spread(params.pixels * params.channels4),
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
+/// Means or copies of channels to be launched.
+#[derive(Debug, Clone, Copy)]
+pub struct Regrouping {
+    /// Storage of `x`.
+    pub input: Storage,
+    /// Storage of `y`.
+    pub output: Storage,
+    /// True for copies, false for means.
+    pub copies: bool,
+    /// True if the channels of one place are neighbours.
+    pub by_place: bool,
+    /// True if the result is added to `y`.
+    pub sum: bool,
+    /// Parameters.
+    pub params: RegroupParams,
+}
+
+impl Regrouping {
+    /// Returns the launch.
+    pub fn launch(self) -> Launch {
+        let values = vec![
+            ("COPIES", Value::Bool(self.copies)),
+            ("BY_PLACE", Value::Bool(self.by_place)),
+            ("SUM", Value::Bool(self.sum)),
+            ("Stored", Value::Type(self.input.wgsl_type())),
+            ("Output", Value::Type(self.output.wgsl_type())),
+        ];
+        Launch {
+            variant: Variant { file: "regroup", values },
+            workgroups: spread(self.params.pixels * self.params.channels4),
+            params: bytemuck::bytes_of(&self.params).to_vec(),
+            macs: 0,
+        }
     }
 }

@@ -129,12 +129,17 @@ impl Blocks {
     /// Adds `Attention` with one head: `x + to_out(attention(to_q(y), to_k(y), to_v(y)))`, with
     /// `y = group_norm(x)`.
     pub(super) fn attention(&mut self, name: &str, x: TensorId) -> TensorId {
+        self.attention_named(name, x, ["group_norm", "to_out.0"])
+    }
+
+    /// Adds such attention, with these names of its norm and its last layer.
+    pub(super) fn attention_named(&mut self, name: &str, x: TensorId, [norm, last]: [&str; 2]) -> TensorId {
         let channels = self.graph.shape(x).channels;
-        let normed = self.norm(&format!("{name}.group_norm"), x);
+        let normed = self.norm(&format!("{name}.{norm}"), x);
         let [query, key, value] =
             ["to_q", "to_k", "to_v"].map(|part| self.graph.conv2d(&format!("{name}.{part}"), normed, channels, 1));
         let mixed = self.graph.attention(name, query, key, value);
-        let branch = self.graph.conv2d(&format!("{name}.to_out.0"), mixed, channels, 1);
+        let branch = self.graph.conv2d(&format!("{name}.{last}"), mixed, channels, 1);
         self.graph.add(x, branch)
     }
 }

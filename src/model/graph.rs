@@ -321,7 +321,9 @@ pub enum Resize {
 }
 
 /// A shortcut without weights that takes a tensor to another size and another number of channels,
-/// in one frame: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`.
+/// in one frame: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`, and the shortcuts of
+/// `AutoencoderKLHunyuanImage`. With one place for each channel it only moves pixels into channels
+/// or back.
 ///
 /// Each channel of the larger tensor consists of places, in order of time, row and column: a frame
 /// of `frames`, and one of `side * side` pixels. The frame of an image is the last; the others are
@@ -333,11 +335,17 @@ pub struct Regroup {
     pub resize: Resize,
     /// Frames of a clip that correspond to one frame of the smaller tensor.
     pub frames: u32,
+    /// Order of the larger tensor's places: all places of a channel, then those of the next, or if
+    /// true all channels of a place, as in [`Doubling::Shuffle`].
+    pub by_place: bool,
+    /// Row of places, if the input has the channels of only these: the result is the second input
+    /// with these channels added to every second row.
+    pub row: Option<u32>,
 }
 
 impl Regroup {
     /// Copies a tensor.
-    pub const COPY: Self = Self { resize: Resize::Keep, frames: 1 };
+    pub const COPY: Self = Self { resize: Resize::Keep, frames: 1, by_place: false, row: None };
 
     /// Returns the side of the square of pixels that correspond to one pixel of the smaller tensor.
     pub fn side(self) -> u32 {
@@ -349,11 +357,16 @@ impl Regroup {
         self.frames * self.side() * self.side()
     }
 
+    /// True if a tensor of `from` channels is copied to `to` channels. Otherwise means are taken.
+    pub fn copies(self, from: u32, to: u32) -> bool {
+        self.resize == Resize::Double || self.resize == Resize::Keep && from < to
+    }
+
     /// Returns the number of places of one mean, or of one channel's copies, between tensors of
     /// `from` and `to` channels; 0 if the channels do not fit.
     pub fn count(self, from: u32, to: u32) -> u32 {
-        let (larger, smaller) = if self.resize == Resize::Double { (to, from) } else { (from, to) };
-        let places = larger.saturating_mul(self.places());
+        let (larger, smaller) = if self.copies(from, to) { (to, from) } else { (from, to) };
+        let places = larger.saturating_mul(if self.row.is_some() { self.side() } else { self.places() });
         if smaller > 0 && places.is_multiple_of(smaller) { places / smaller } else { 0 }
     }
 }
@@ -516,7 +529,8 @@ impl Graph {
     /// Adds a shortcut without weights to `channels` channels, and `sum` to its result.
     ///
     /// # Panics
-    /// If the channels do not fit (see [`Regroup::count`]), or there are several frames.
+    /// If the channels do not fit (see [`Regroup::count`]), or there are several frames. Also if
+    /// one row of places is not copied once, to groups of four channels of a sum.
     pub fn regroup(
         &mut self,
         name: &str,
@@ -526,7 +540,12 @@ impl Graph {
         sum: Option<TensorId>,
     ) -> TensorId {
         let Shape { frames, height, width, channels: from } = self.shape(input);
-        assert!(frames == 1 && regroup.count(from, channels) > 0, "{regroup:?} of {from} to {channels} channels");
+        let count = regroup.count(from, channels);
+        assert!(frames == 1 && count > 0, "{regroup:?} of {from} to {channels} channels");
+        if regroup.row.is_some() {
+            let is_plain = regroup.resize == Resize::Double && regroup.by_place && regroup.frames == 1 && count == 1;
+            assert!(is_plain && channels.is_multiple_of(4) && sum.is_some(), "{regroup:?} to {channels} channels");
+        }
         let [height, width] = [height, width].map(|extent| match regroup.resize {
             Resize::Halve => extent / 2,
             Resize::Keep => extent,

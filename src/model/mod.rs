@@ -7,6 +7,7 @@ pub mod networks;
 pub mod tensors;
 
 pub mod blocks;
+mod hunyuan_image;
 mod kl;
 mod seedvr;
 mod tiny;

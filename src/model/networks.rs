@@ -6,7 +6,7 @@ use super::blocks::Part;
 use super::config::{AutoencoderConfig, LatentSpace, Network};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
-use super::{kl, seedvr, tiny, wan};
+use super::{hunyuan_image, kl, seedvr, tiny, wan};
 use crate::tensor::Size;
 
 /// Builds the decoder's graph for one frame of latents of `latent_size`. Its output is an image
@@ -38,6 +38,9 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
         Transform { factor, offset, squash: false, patch: config.patch, packing: config.packing }
     };
     match &config.network {
+        Network::Kl(network) if network.has_shortcuts => {
+            hunyuan_image::decoder(network, shape, transform, config.out_channels)
+        }
         Network::Kl(network) => kl::decoder(network, shape, transform, config.out_channels),
         Network::Tiny(network) => tiny::decoder(network, shape, transform, config.out_channels),
         Network::Wan(network) => wan::decoder(network, part, shape, transform, config.out_channels),
@@ -62,6 +65,7 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
     let shape = Shape { frames, ..Shape::image(image_size.height, image_size.width, config.in_channels) };
     let channels = encoded_channels(config);
     match &config.network {
+        Network::Kl(network) if network.has_shortcuts => hunyuan_image::encoder(network, shape, channels),
         Network::Kl(network) => kl::encoder(network, shape, channels),
         Network::Tiny(network) => tiny::encoder(network, shape, channels),
         Network::Wan(network) => wan::encoder(network, part, shape, channels),

@@ -135,6 +135,14 @@ impl Conv {
         self.time.map_or(1, |time| time.stride)
     }
 
+    /// Returns the residual that the result overwrites, if any.
+    pub(super) fn replaced(&self) -> Option<TensorId> {
+        match self.residual {
+            Some(Residual::InPlace(residual)) => Some(residual),
+            Some(Residual::Shortcut { .. }) | None => None,
+        }
+    }
+
     /// Returns the shape that the filter reads of an input of `shape`. A shuffle leaves a quarter
     /// of the channels.
     fn read_shape(&self, shape: Shape) -> Shape {
@@ -252,6 +260,15 @@ impl Stage {
         }
     }
 
+    /// Returns the tensor that its output overwrites, if any.
+    pub fn replaced(&self) -> Option<TensorId> {
+        match self {
+            Self::Conv(conv) => conv.replaced(),
+            Self::Shortcut(shortcut) => shortcut.sum,
+            Self::Input { .. } | Self::Past { .. } | Self::Attention { .. } | Self::Output { .. } => None,
+        }
+    }
+
     /// Returns the tensors that the stage reads, including the residual of a sum in place.
     pub fn inputs(&self) -> Vec<TensorId> {
         match self {
@@ -344,13 +361,21 @@ impl Fused {
         (conv.read_shape(self.shape(conv.input)), self.shape(conv.output))
     }
 
-    /// Returns the storage of `tensor`: f32 for the result, `storage` for every other tensor.
+    /// Returns the storage of `tensor`: f32 for the result and for what the result overwrites,
+    /// `storage` for every other tensor.
     pub fn storage_of(&self, tensor: TensorId, storage: Storage) -> Storage {
-        if self.result() == Some(tensor) { Storage::F32 } else { storage }
+        let mut held = self.result();
+        while let Some(result) = held {
+            if result == tensor {
+                return Storage::F32;
+            }
+            let producer = self.stages.iter().rfind(|stage| stage.output() == held);
+            held = producer.and_then(Stage::replaced);
+        }
+        storage
     }
 
-    /// Returns the bytes of one row of `tensor`, of all its frames. All tensors but the result are
-    /// stored as `storage`.
+    /// Returns the bytes of one row of `tensor`, of all its frames.
     pub fn row_bytes(&self, tensor: TensorId, storage: Storage) -> u64 {
         let shape = self.shape(tensor);
         let storage = self.storage_of(tensor, storage);

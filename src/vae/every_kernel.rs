@@ -147,6 +147,7 @@ pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> Autoencode
         mid_block_add_attention: attention,
         use_quant_conv: true,
         use_post_quant_conv: true,
+        has_shortcuts: false,
     };
     AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(Network::Kl(network), 4) }
 }

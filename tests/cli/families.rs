@@ -62,6 +62,17 @@ fn qwen_image_21_has_opacity_and_a_decoder_of_other_widths() {
     assert!(inspected.contains("levels of the decoder     [18, 36, 72, 144, 144] channels"), "{inspected}");
 }
 
+#[test]
+fn hunyuan_image_has_a_factor_and_pixels_in_its_channels() {
+    let folder = folder_of("toy_hunyuan_image");
+    assert_golden(&encoded(&folder, &[]), &fixture("toy_hunyuan_image", "encoded"));
+    assert_golden(&encoded(&folder, &["--moments"]), &fixture("toy_hunyuan_image", "moments"));
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 16, 3, 5])));
+    assert_golden(&decoded(&folder, "model", "latents.safetensors", &[]), &fixture("toy_hunyuan_image", "image"));
+    let inspected = folder.run_without_adapter(&["inspect", "--model", "model"]).ok().stdout;
+    assert!(inspected.contains("network                   AutoencoderKLHunyuanImage"), "{inspected}");
+}
+
 /// Tests that the diffusion model's latents are packed 2 by 2 and normalised by the batch norm, and
 /// that the VAE's own are neither.
 #[test]

@@ -100,7 +100,8 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => (wan.is_residual, wan.decoder_base_dim) = (list.len() % 2 == 0, number),
-            Network::Kl(_) | Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
+            Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
+            Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => wan.temperal_downsample = list.iter().map(|number| number % 3 > 0).collect(),

@@ -59,6 +59,7 @@ fn families_are_what_their_config_json_says() {
         ("wan21", "wan21"),
         ("qwen_image_layered", "qwen_image_layered"),
         ("qwen_image21", "qwen_image21"),
+        ("hunyuan_image", "hunyuan_image"),
     ];
     for (name, file) in files {
         let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect(name);
@@ -100,6 +101,7 @@ fn families_are_valid_and_named_once() {
         let factor = match family.name {
             "sd_x4_upscaler" => 4,
             "qwen_image21" => 16,
+            "hunyuan_image" => 32,
             _ => 8,
         };
         assert_eq!(family.config().spatial_factor(), factor, "{}", family.name);
@@ -157,6 +159,7 @@ fn absent_fields_have_the_defaults_of_diffusers() {
         mid_block_add_attention: true,
         use_quant_conv: true,
         use_post_quant_conv: true,
+        has_shortcuts: false,
     };
     let expected = AutoencoderConfig {
         scaling_factor: 0.18215,
@@ -296,6 +299,24 @@ fn refuses_bad_fields() {
 }
 
 #[test]
+fn shortcuts_of_hunyuan_image_fit_its_channels() {
+    let check = |change: &dyn Fn(&mut Kl), latents: u32, wanted: &str| {
+        let mut config = AutoencoderConfig { latent_channels: latents, ..family_of("hunyuan_image") };
+        change(config.network.kl_mut().expect("an AutoencoderKL's"));
+        let text = config.validate().expect_err(wanted).to_string();
+        assert!(text.contains(wanted), "{text}");
+    };
+    check(&|kl| kl.use_quant_conv = true, 64, "has_shortcuts");
+    check(&|kl| kl.use_post_quant_conv = true, 64, "has_shortcuts");
+    check(&|_| {}, 96, "multiples of 192 in the last level");
+    check(&|_| {}, 1024, "multiples of 2048 in the last level");
+    let decoder = |last: u32| Some(vec![128, 256, 512, 512, 1024, last]);
+    check(&|kl| kl.decoder_block_out_channels = decoder(96), 64, "decoder_block_out_channels");
+    check(&|kl| (kl.norm_num_groups, kl.block_out_channels[0]) = (2, 130), 64, "256 after 130");
+    check(&|kl| (kl.norm_num_groups, kl.block_out_channels[5]) = (2, 1026), 64, "1026 after 1024");
+}
+
+#[test]
 fn refuses_bad_latent_statistics() {
     let cases = [
         (json!([0, 0, 0]), json!([1, 1, 1, 1]), "latents_mean"),
@@ -345,6 +366,18 @@ fn refuses_other_networks_of_known_classes() {
         ("qwen_image21", "decoder_base_dim", json!(0)),
         ("qwen_image21", "dim_mult", json!([1, 2, 3, 8, 8])),
         ("qwen_image21", "dim_mult", json!([1, 2, 4, 8, 16])),
+        ("hunyuan_image", "downsample_match_channel", json!(false)),
+        ("hunyuan_image", "upsample_match_channel", json!(false)),
+        ("hunyuan_image", "spatial_compression_ratio", json!(16)),
+        ("hunyuan_image", "spatial_compression_ratio", json!(64)),
+        ("hunyuan_image", "scaling_factor", json!(null)),
+        ("hunyuan_image", "sample_size", json!(null)),
+        ("hunyuan_image", "layers_per_block", json!(null)),
+        ("hunyuan_image", "latent_channels", json!(null)),
+        ("hunyuan_image", "block_out_channels", json!([])),
+        ("hunyuan_image", "block_out_channels", json!([128, 256, 512, 512, 1024, 1000])),
+        ("hunyuan_image", "block_out_channels", json!([128, 1024, 512, 512, 1024, 1024])),
+        ("hunyuan_image", "block_out_channels", json!([128, 256, 512, 512, 1024, 64])),
         ("flux2", "patch_size", json!([2, 1])),
         ("flux2", "patch_size", json!([3, 3])),
         ("flux2", "patch_size", json!([2])),
@@ -378,7 +411,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 23] = [
+const LISTS: [(&str, &[&str], bool); 25] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -402,6 +435,8 @@ const LISTS: [(&str, &[&str], bool); 23] = [
     ("qwen_image_layered.diffusers", &["qwen_image_layered", "ming_image"], false),
     ("qwen_image21.diffusers", &["qwen_image21"], true),
     ("qwen_image21.original", &["qwen_image21"], true),
+    ("hunyuan_image.diffusers", &["hunyuan_image"], true),
+    ("hunyuan_image.original", &["hunyuan_image"], true),
 ];
 
 #[test]
@@ -514,6 +549,7 @@ fn nothing_can_be_told_of_nothing() {
     assert!(of(&["encoder.conv_out.weight"]).contains("encoder.down_blocks.0.resnets.0.conv1.weight"));
     assert!(of(&["decoder.layers.0.weight"]).contains("decoder.layers.2.conv.0.weight"));
     assert!(of(&["decoder.norm_out.gamma"]).contains("decoder.up_blocks.0.resnets.0.conv1.weight"));
+    assert!(of(&["decoder.norm_out.weight", "decoder.conv_in.weight"]).contains("decoder.up_blocks.0.conv1.weight"));
     assert!(of(&["encoder.norm_out.gamma"]).contains("encoder.down_blocks.0.conv1.weight"));
 }
 

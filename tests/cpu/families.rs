@@ -95,6 +95,7 @@ fn streams_beyond_half_precision() {
         ("taef2", "layers.0"),
         ("toy_wan", "conv_in"),
         ("toy_qwen_image21", "conv_in"),
+        ("toy_hunyuan_image", "conv_in"),
         ("toy_seedvr", "conv_in"),
     ] {
         let golden = Golden::open(name);
@@ -157,6 +158,13 @@ fn qwen_image21() {
     family("toy_qwen_image21");
     family("toy_qwen_image21_narrow");
     family("toy_qwen_image21_one_block");
+}
+
+#[test]
+fn hunyuan_image() {
+    family("toy_hunyuan_image");
+    family("toy_hunyuan_image_uneven");
+    family("toy_hunyuan_image_narrow");
 }
 
 #[test]

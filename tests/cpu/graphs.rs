@@ -129,6 +129,13 @@ fn qwen_image21() {
 }
 
 #[test]
+fn hunyuan_image() {
+    check_fixture("toy_hunyuan_image");
+    check_fixture("toy_hunyuan_image_uneven");
+    check_fixture("toy_hunyuan_image_narrow");
+}
+
+#[test]
 fn seedvr() {
     check_fixture("toy_seedvr");
 }

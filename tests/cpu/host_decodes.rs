@@ -37,6 +37,9 @@ fn every_network_agrees_with_its_class() {
         "taef2",
         "toy_wan",
         "toy_wan_one_block",
+        "toy_hunyuan_image",
+        "toy_hunyuan_image_uneven",
+        "toy_hunyuan_image_narrow",
         "toy_seedvr",
     ] {
         check_family(&Golden::open(name), name, &Device::Cpu(cpu(2)), Precision::Auto);

@@ -11,7 +11,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 24] = [
+const LISTS: [(&str, &str, [bool; 2]); 26] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -35,6 +35,8 @@ const LISTS: [(&str, &str, [bool; 2]); 24] = [
     ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
     ("qwen_image21.diffusers", "AutoencoderKLQwenImage21", [true, true]),
     ("qwen_image21.original", "AutoencoderKLQwenImage21", [true, true]),
+    ("hunyuan_image.diffusers", "AutoencoderKLHunyuanImage", [true, true]),
+    ("hunyuan_image.original", "AutoencoderKLHunyuanImage", [true, true]),
     ("seedvr2.original", "SeedVR", [true, true]),
 ];
 
@@ -154,6 +156,18 @@ fn shortcuts_are_never_guessed() {
         }
         assert!(without(&|name| name.contains(".time_conv.")).contains("temperal_downsample"), "{list}");
     }
+}
+
+/// Files of the original layout have filters with an axis for time, or, as `ComfyUI`'s, without.
+#[test]
+fn hunyuan_image_needs_no_axis_for_time() {
+    let mut shapes = key_list("hunyuan_image.original");
+    for shape in shapes.values_mut().filter(|shape| shape.len() == 5) {
+        shape.remove(2);
+    }
+    let checkpoint = check(&shapes).expect("HunyuanImage 2.1");
+    assert_eq!(checkpoint.config(), check(&key_list("hunyuan_image.diffusers")).unwrap().config());
+    assert_eq!(checkpoint.config().scaling_factor, 0.75289);
 }
 
 #[test]

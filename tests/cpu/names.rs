@@ -73,6 +73,35 @@ fn every_layout_of_a_model_gives_the_same_names() {
     }
 }
 
+/// The decoder's levels are in the order in which they run, unlike those of LDM's files, which have
+/// the same names.
+#[test]
+fn levels_of_hunyuan_image_are_not_reversed() {
+    let names = translate("x", &key_list("hunyuan_image.original")).expect("a VAE");
+    assert_eq!(names.layout, Layout::Ldm);
+    let diffusers = translate("x", &key_list("hunyuan_image.diffusers")).expect("a VAE");
+    assert_eq!(diffusers.layout, Layout::Diffusers);
+    assert!(diffusers.written.iter().all(|(name, written)| name == written));
+    assert!(names.written.keys().eq(diffusers.written.keys()));
+    for (name, written) in [
+        ("decoder.up_blocks.0.conv1.weight", "decoder.up.0.block.0.conv1.weight"),
+        ("decoder.up_blocks.3.conv.bias", "decoder.up.0.upsample.conv.bias"),
+        ("decoder.up_blocks.22.norm2.weight", "decoder.up.5.block.2.norm2.weight"),
+        ("encoder.down_blocks.14.conv.weight", "encoder.down.4.downsample.conv.weight"),
+        ("encoder.down_blocks.16.conv2.bias", "encoder.down.5.block.1.conv2.bias"),
+        ("decoder.mid_block.attentions.0.proj.weight", "decoder.mid.attn_1.proj_out.weight"),
+    ] {
+        assert_eq!(names.written[name], written);
+    }
+    // Each half by itself.
+    for half in ["encoder.", "decoder."] {
+        let found = translate("x", &halves(key_list("hunyuan_image.original"), &[half])).expect("a VAE");
+        assert!(found.written.iter().all(|(name, written)| names.written[name] == *written), "{half}");
+        let found = translate("x", &halves(key_list("sd15.ldm"), &[half])).expect("a VAE").written;
+        assert!(found.keys().any(|name| name.contains(".resnets.")), "{half}");
+    }
+}
+
 #[test]
 fn taesds_own_files_have_half_a_model_each() {
     let both = translated(&key_list("taesd.diffusers")).1;
@@ -226,7 +255,6 @@ fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
         ("AutoencoderKLAllegro", "the VAE of Allegro"),
         ("AutoencoderKLCogVideoX", "the VAE of CogVideoX"),
         ("AutoencoderKLCosmos", "the VAE of Cosmos 1"),
-        ("AutoencoderKLHunyuanImage", "the VAE of HunyuanImage 2.1"),
         ("AutoencoderKLHunyuanImageRefiner", "the VAE of HunyuanVideo 1.5"),
         ("AutoencoderKLHunyuanVideo", "the VAE of HunyuanVideo"),
         ("AutoencoderKLHunyuanVideo15", "the VAE of HunyuanVideo 1.5"),
@@ -257,9 +285,7 @@ fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
 /// Tests names in the original code's layout and of models without a class in diffusers.
 #[test]
 fn other_models_are_refused_by_their_own_names() {
-    let cases: [(&str, &[u64], &str); 12] = [
-        ("decoder.up.0.upsample.conv.weight", &[4096, 1024, 3, 3], "HunyuanImage 2.1"),
-        ("encoder.down.0.downsample.conv.weight", &[64, 128, 3, 3], "HunyuanImage 2.1"),
+    let cases: [(&str, &[u64], &str); 10] = [
         ("decoder.conv_in.weight", &[1024, 32, 3, 3, 3], "HunyuanImage 3"),
         ("student.dconv_encoder.proj_out.weight", &[8, 8], "Mage-VAE"),
         ("decoder.conv_in_x_t.weight", &[8, 8, 3, 3], "the diffusion decoder of LTX-2.5"),
@@ -274,6 +300,21 @@ fn other_models_are_refused_by_their_own_names() {
     for (name, shape, wanted) in cases {
         let text = refusal(&[(name.to_owned(), shape.to_vec())].into());
         assert!(text.contains("not supported: looks like ") && text.contains(wanted), "{name}: {text}");
+    }
+}
+
+/// Its names are those of HunyuanImage 2.1, and its filters have time.
+#[test]
+fn hunyuan_image_3_is_refused_by_its_filters() {
+    for half in ["encoder.", "decoder."] {
+        let mut shapes = halves(key_list("hunyuan_image.original"), &[half]);
+        for shape in shapes.values_mut().filter(|shape| shape.len() == 5) {
+            shape[2] = 3;
+        }
+        if let Some(shape) = shapes.get_mut("decoder.conv_in.weight") {
+            shape[1] = 32;
+        }
+        assert!(refusal(&shapes).contains("the VAE of HunyuanImage 3"), "{half}");
     }
 }
 
@@ -294,7 +335,8 @@ fn what_is_no_vae_is_refused() {
 
 #[test]
 fn unknown_tensors_in_the_decoder_are_refused_and_in_the_encoder_noted() {
-    for list in ["sd15.diffusers", "sd15.ldm", "qwen_image.diffusers", "wan21.original", "taesd.diffusers"] {
+    let lists = ["sd15.diffusers", "sd15.ldm", "qwen_image.diffusers", "wan21.original", "taesd.diffusers"];
+    for list in lists.into_iter().chain(["hunyuan_image.diffusers", "hunyuan_image.original"]) {
         let mut shapes = key_list(list);
         shapes.insert("encoder.something.else".to_owned(), vec![1]);
         shapes.insert("scale_factor".to_owned(), vec![1]);

@@ -69,6 +69,13 @@ fn qwen_image21() {
 }
 
 #[test]
+fn hunyuan_image() {
+    family("toy_hunyuan_image");
+    family("toy_hunyuan_image_uneven");
+    family("toy_hunyuan_image_narrow");
+}
+
+#[test]
 fn seedvr() {
     family("toy_seedvr");
 }

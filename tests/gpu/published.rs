@@ -101,6 +101,12 @@ fn cogview4() {
 
 #[test]
 #[ignore = "a minute on a CPU driver: cargo xtask test --full"]
+fn hunyuan_image() {
+    runs("hunyuan_image", &["hunyuan_image.original"]);
+}
+
+#[test]
+#[ignore = "a minute on a CPU driver: cargo xtask test --full"]
 fn tiny() {
     runs("taesd", &["taesd.upstream_encoder", "taesd.upstream_decoder"]);
     runs("taesd3", &["taef1.diffusers"]);

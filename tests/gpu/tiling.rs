@@ -62,10 +62,11 @@ fn tiled(tiling: Tiling) -> DecodeOptions {
     DecodeOptions { tiling, ..DecodeOptions::default() }
 }
 
-const CASES: [&str; 6] = [
+const CASES: [&str; 7] = [
     "tiled_diffusers",
     "tiled_diffusers_slivers",
     "tiled_diffusers_one_row",
+    "tiled_hunyuan_image",
     "tiled_seedvr2",
     "tiled_seedvr2_slivers",
     "tiled_seedvr2_deep",

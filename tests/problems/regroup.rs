@@ -1,38 +1,66 @@
-//! Problems of `regroup`: the shortcuts of residual levels.
+//! Problems of `regroup`: the shortcuts of residual levels and of size changes.
 
 use wgvae::Storage;
-use wgvae::kernels::regroup::{RegroupParams, regroup};
+use wgvae::kernels::regroup::{RegroupParams, Regrouping};
 
 use super::{Problem, STORAGES, random, room, tolerance};
 
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for storage in STORAGES {
-        // Channels of x and y, and frames that become one, as in Qwen-Image 2.1 and odd ones.
-        for (from, to, frames) in [(96, 96, 1), (48, 96, 2), (12, 12, 2), (6, 3, 1), (10, 5, 2)] {
-            problems.push(halving(storage, (from, to), frames, 2));
+        for by_place in [false, true] {
+            // Channels of x and y, and frames that become one, as in Qwen-Image 2.1 and
+            // HunyuanImage 2.1, and odd ones.
+            for (from, to, frames) in
+                [(96, 96, 1), (48, 96, 2), (12, 12, 2), (6, 3, 1), (10, 5, 2), (32, 128, 1), (7, 4, 1)]
+            {
+                problems.push(means([storage; 2], by_place, (from, to), frames, 2));
+            }
+            for channels in [(32, 32), (12, 4), (9, 3)] {
+                problems.push(means([storage; 2], by_place, channels, 1, 1));
+            }
+            for (from, to, frames) in
+                [(96, 96, 2), (96, 48, 2), (64, 32, 1), (12, 6, 1), (3, 6, 2), (128, 32, 1), (4, 7, 1)]
+            {
+                problems.push(copies(storage, by_place, (from, to), frames, 2));
+            }
+            for channels in [(16, 128), (3, 6), (5, 20)] {
+                problems.push(copies(storage, by_place, channels, 1, 1));
+            }
         }
-        problems.extend([(32, 32), (12, 4), (9, 3)].map(|channels| halving(storage, channels, 1, 1)));
-        for (from, to, frames) in [(96, 96, 2), (96, 48, 2), (64, 32, 1), (12, 6, 1), (3, 6, 2)] {
-            problems.push(doubling(storage, (from, to), frames));
+        problems.push(every_second_row(storage));
+        // The result of a network is in f32.
+        for channels in [(64, 8), (18, 6)] {
+            problems.push(means([storage, Storage::F32], false, channels, 1, 1));
         }
     }
     problems
 }
 
-fn halving(storage: Storage, (from, to): (u32, u32), frames: u32, side: u32) -> Problem {
+/// Makes a problem with means, with these storages of x and y.
+fn means(storages: [Storage; 2], by_place: bool, (from, to): (u32, u32), frames: u32, side: u32) -> Problem {
     let (width, height) = (7, 3);
     let places = frames * side * side;
-    let x_width = width * side + 1;
+    let x_width = width * side + (side - 1);
     let params = params((width, height), (x_width, from, to), (side, places, from * places / to));
-    problem(storage, false, (x_width * height * side, params))
+    // Half of them add to what is there.
+    let sum = to % 8 == 0;
+    problem(storages, [false, by_place, sum], x_width * height * side, params)
 }
 
-fn doubling(storage: Storage, (from, to): (u32, u32), frames: u32) -> Problem {
+fn copies(storage: Storage, by_place: bool, (from, to): (u32, u32), frames: u32, side: u32) -> Problem {
     let (x_width, x_height) = (5, 3);
-    let places = frames * 4;
-    let params = params((x_width * 2, x_height * 2), (x_width, from, to), (2, places, to * places / from));
-    problem(storage, true, (x_width * x_height, params))
+    let places = frames * side * side;
+    let params = params((x_width * side, x_height * side), (x_width, from, to), (side, places, to * places / from));
+    let sum = to % 8 == 0;
+    problem([storage; 2], [true, by_place, sum], x_width * x_height, params)
+}
+
+/// Makes a problem that adds to every second row.
+fn every_second_row(storage: Storage) -> Problem {
+    let plain = params((5, 3), (5, 24, 24), (1, 1, 1));
+    let params = RegroupParams { y_row: plain.y_row * 2, ..plain };
+    problem([storage; 2], [true, false, true], 15, params)
 }
 
 fn params(
@@ -49,6 +77,7 @@ fn params(
         x_channels4: from.div_ceil(4),
         x_offset: 3,
         y_offset: 2,
+        y_row: width * to.div_ceil(4),
         side,
         places,
         count,
@@ -56,15 +85,18 @@ fn params(
     }
 }
 
-fn problem(storage: Storage, double: bool, (x_pixels, params): (u32, RegroupParams)) -> Problem {
-    // Every second kind adds to what is there.
-    let sum = params.channels % 8 == 0 || !double && params.side == 1;
-    let elements = params.y_offset + params.pixels * params.channels4;
-    let y = if sum { random(2, storage, elements, 1.0) } else { room(storage, elements) };
+fn problem(
+    [input, output]: [Storage; 2],
+    [copies, by_place, sum]: [bool; 3],
+    x_pixels: u32,
+    params: RegroupParams,
+) -> Problem {
+    let elements = params.y_offset + params.pixels / params.width * params.y_row;
+    let y = if sum { random(2, output, elements, 1.0) } else { room(output, elements) };
     Problem {
-        name: format!("regroup double {double} sum {sum} {params:?} {storage:?}"),
-        launch: regroup(storage, double, sum, params),
-        bindings: vec![random(1, storage, params.x_offset + x_pixels * params.x_channels4, 1.0), y],
-        tolerance: tolerance(storage),
+        name: format!("regroup copies {copies} by_place {by_place} sum {sum} {params:?} {input:?} to {output:?}"),
+        launch: Regrouping { input, output, copies, by_place, sum, params }.launch(),
+        bindings: vec![random(1, input, params.x_offset + x_pixels * params.x_channels4, 1.0), y],
+        tolerance: tolerance(output),
     }
 }

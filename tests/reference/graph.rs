@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use wgvae::HostTensor;
 use wgvae::config::Packing;
 use wgvae::model::graph::{
-    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Regroup, Resize, Shape, Transform,
-    Weight, WeightSlice,
+    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Regroup, Shape, Transform, Weight,
+    WeightSlice,
 };
 
 /// Tensors of a file, by their names in diffusers' spelling.
@@ -391,14 +391,25 @@ fn add(residual: &Tensor, branch: &Tensor) -> Tensor {
 /// Moves places into channels, takes means, and copies channels.
 fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
     let mut y = Tensor::zeros([shape.height, shape.width].map(size), 1, size(shape.channels));
+    if let Some(down) = kind.row {
+        for (row, column, channel) in positions(x) {
+            let (right, target) = (channel / y.channels, channel % y.channels);
+            y.pixel_mut(row * 2 + size(down), column * 2 + right, 0)[target] = x.pixel(row, column, 0)[channel];
+        }
+        return y;
+    }
     let (side, frames) = (size(kind.side()), size(kind.frames));
+    let copies = kind.copies(u32::try_from(x.channels).unwrap(), shape.channels);
+    let larger = if copies { y.channels } else { x.channels };
     // The channel and the place of number `index` of all places of all channels; the frame of an
     // image is the last.
     let place = |index: usize| {
-        let (channel, frame) = (index / (frames * side * side), index / (side * side) % frames);
-        (channel, frame + 1 == frames, index / side % side, index % side)
+        let places = frames * side * side;
+        let (channel, place) =
+            if kind.by_place { (index % larger, index / larger) } else { (index / places, index % places) };
+        (channel, place / (side * side) + 1 == frames, place / side % side, place % side)
     };
-    if kind.resize == Resize::Double {
+    if copies {
         let copies = y.channels * frames * side * side / x.channels;
         for (row, column, channel) in positions(x) {
             for index in channel * copies..(channel + 1) * copies {

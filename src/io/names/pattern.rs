@@ -10,6 +10,8 @@
 //! | `-` | a number | the number minus one |
 //! | `&` | a block, numbered across levels | `LEVEL.resnets.NUMBER` |
 //! | `~` | a resampler, numbered with the blocks | its level |
+//! | `<` | a level | nothing |
+//! | `>` | a block of that level | number of the block among all blocks |
 //! | `*` | a number | nothing |
 //! | `@` `!` `?` `%` `$` | a word of `WORDS` | the translation of the word |
 
@@ -39,6 +41,8 @@ pub(super) struct Numbering {
     levels: u32,
     /// Number of blocks in a level of Wan's decoder, including the resampler.
     blocks: u32,
+    /// Number of blocks in a level of HunyuanImage's encoder and decoder, including the resampler.
+    in_level: [u32; 2],
 }
 
 impl Numbering {
@@ -50,12 +54,18 @@ impl Numbering {
         };
         let levels = names.clone().filter_map(|name| number(name, "decoder.up.")).map(|(level, _)| level).max();
         let resamplers = names
+            .clone()
             .filter_map(|name| number(name, "decoder.upsamples."))
             .filter(|(_, rest)| rest.starts_with("resample.") || rest.starts_with("time_conv."));
         let first = resamplers.map(|(block, _)| block).min();
+        let in_level = ["encoder.down.", "decoder.up."].map(|list| {
+            let block = |name| number(number(name, list)?.1.as_str(), "block.").map(|(block, _)| block);
+            names.clone().filter_map(block).max().map_or(1, |highest| u32::from(highest) + 2)
+        });
         Self {
             levels: levels.map_or(0, |highest| u32::from(highest) + 1),
             blocks: first.map_or(u32::MAX, |block| u32::from(block) + 1),
+            in_level,
         }
     }
 }
@@ -74,11 +84,21 @@ pub(super) fn rewrite(table: &[(&str, &str)], name: &str, numbering: &Numbering)
 /// the name does not match.
 fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<String>> {
     let (mut wanted, mut segments) = (pattern.split('.'), name.split('.'));
-    let mut found = Vec::new();
+    let (mut found, mut level) = (Vec::new(), 0);
     loop {
         match (wanted.next(), segments.next()) {
             (None, None) => return Some(found),
             (Some("*"), Some(segment)) if segment.parse::<u32>().is_ok() => {}
+            (Some("<"), Some(segment)) => level = segment.parse::<u32>().ok()?,
+            (Some(">"), Some(segment)) => {
+                let blocks = numbering.in_level[usize::from(name.starts_with("decoder."))];
+                // The resampler is the last of its level.
+                let block = match segment {
+                    "downsample" | "upsample" => blocks - 1,
+                    _ => segment.parse().ok()?,
+                };
+                found.push(level.checked_mul(blocks)?.checked_add(block)?.to_string());
+            }
             (Some(wanted), Some(segment)) if is_placeholder(wanted) => {
                 found.push(translated(wanted, segment, numbering)?);
             }

@@ -1,14 +1,17 @@
 //! The tensor names of each network, in each code base that writes such files.
 
+use std::collections::BTreeMap;
+
 use super::Layout;
+use super::sign::Sign::{self, Fits, Starts};
 
 /// The tensor names that one code base gives to one kind of network.
 pub(super) struct Spelling {
     pub(super) layout: Layout,
     /// Name of the network in errors.
     pub(super) network: &'static str,
-    /// Starts of tensor names that show this spelling.
-    pub(super) signs: &'static [&'static str],
+    /// Evidence for this spelling: any of these is enough.
+    pub(super) signs: &'static [Sign],
     /// Starts of names that belong to the encoder.
     pub(super) encoder: &'static [&'static str],
     /// Starts of names that belong to the decoder.
@@ -22,7 +25,7 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Wan,
         network: "Wan's or Qwen-Image's",
-        signs: &["decoder.middle.", "encoder.middle."],
+        signs: &[Starts("decoder.middle."), Starts("encoder.middle.")],
         encoder: &["encoder.", "conv1."],
         decoder: &["decoder.", "conv2."],
         table: WAN,
@@ -31,10 +34,10 @@ pub(super) const SPELLINGS: &[Spelling] = &[
         layout: Layout::Diffusers,
         network: "an AutoencoderKLWan's",
         signs: &[
-            "decoder.mid_block.attentions.0.to_qkv.",
-            "encoder.mid_block.attentions.0.to_qkv.",
-            "decoder.mid_block.resnets.0.norm1.gamma",
-            "encoder.mid_block.resnets.0.norm1.gamma",
+            Starts("decoder.mid_block.attentions.0.to_qkv."),
+            Starts("encoder.mid_block.attentions.0.to_qkv."),
+            Starts("decoder.mid_block.resnets.0.norm1.gamma"),
+            Starts("encoder.mid_block.resnets.0.norm1.gamma"),
         ],
         encoder: &["encoder.", "quant_conv."],
         decoder: &["decoder.", "post_quant_conv."],
@@ -43,7 +46,7 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Taesd,
         network: "TAESD's",
-        signs: &["taesd_decoder.", "taesd_encoder."],
+        signs: &[Starts("taesd_decoder."), Starts("taesd_encoder.")],
         encoder: &["taesd_encoder."],
         decoder: &["taesd_decoder."],
         table: TAESD,
@@ -52,7 +55,7 @@ pub(super) const SPELLINGS: &[Spelling] = &[
         layout: Layout::Taesd,
         network: "TAESD's",
         // The first blocks of both halves.
-        signs: &["decoder.3.conv.", "encoder.1.conv."],
+        signs: &[Starts("decoder.3.conv."), Starts("encoder.1.conv.")],
         encoder: &["encoder."],
         decoder: &["decoder."],
         table: TAESD_HALVES,
@@ -60,15 +63,31 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderTiny",
-        signs: &["decoder.layers.", "encoder.layers."],
+        signs: &[Starts("decoder.layers."), Starts("encoder.layers.")],
         encoder: &["encoder."],
         decoder: &["decoder."],
         table: TINY,
     },
     Spelling {
         layout: Layout::Diffusers,
+        network: "an AutoencoderKLHunyuanImage",
+        signs: &[Starts("decoder.up_blocks.0.norm1."), Starts("encoder.down_blocks.0.norm1.")],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: HUNYUAN_IMAGE,
+    },
+    Spelling {
+        layout: Layout::Ldm,
+        network: "an AutoencoderKLHunyuanImage",
+        signs: &[Starts("decoder.up.0.upsample."), Fits(moves_pixels)],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: HUNYUAN_IMAGE_LDM,
+    },
+    Spelling {
+        layout: Layout::Diffusers,
         network: "an AutoencoderKL",
-        signs: &["decoder.up_blocks.", "encoder.down_blocks."],
+        signs: &[Starts("decoder.up_blocks."), Starts("encoder.down_blocks.")],
         encoder: &["encoder.", "quant_conv."],
         decoder: &["decoder.", "post_quant_conv."],
         table: KL,
@@ -76,7 +95,7 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Ldm,
         network: "an AutoencoderKL",
-        signs: &["decoder.up.", "encoder.down."],
+        signs: &[Starts("decoder.up."), Starts("encoder.down.")],
         encoder: &["encoder.", "quant_conv."],
         decoder: &["decoder.", "post_quant_conv."],
         table: LDM,
@@ -134,6 +153,42 @@ const LDM: &[(&str, &str)] = &[
     ("decoder.post_quant_conv.!", "post_quant_conv.!"),
     ("bn.running_mean", "bn.running_mean"),
     ("bn.running_var", "bn.running_var"),
+];
+
+/// Names of diffusers' `AutoencoderKLHunyuanImage`.
+const HUNYUAN_IMAGE: &[(&str, &str)] = &[
+    ("@.conv_in.!", "@.conv_in.!"),
+    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.norm_out.!", "@.norm_out.!"),
+    ("@.mid_block.resnets.#.%.!", "@.mid_block.resnets.#.%.!"),
+    ("@.mid_block.attentions.#.norm.!", "@.mid_block.attentions.#.norm.!"),
+    ("@.mid_block.attentions.#.to_q.!", "@.mid_block.attentions.#.to_q.!"),
+    ("@.mid_block.attentions.#.to_k.!", "@.mid_block.attentions.#.to_k.!"),
+    ("@.mid_block.attentions.#.to_v.!", "@.mid_block.attentions.#.to_v.!"),
+    ("@.mid_block.attentions.#.proj.!", "@.mid_block.attentions.#.proj.!"),
+    ("encoder.down_blocks.#.%.!", "encoder.down_blocks.#.%.!"),
+    ("encoder.down_blocks.#.conv.!", "encoder.down_blocks.#.conv.!"),
+    ("decoder.up_blocks.#.%.!", "decoder.up_blocks.#.%.!"),
+    ("decoder.up_blocks.#.conv.!", "decoder.up_blocks.#.conv.!"),
+];
+
+/// Names of the same network in its own code, which `ComfyUI` uses, too. The decoder's levels are
+/// in the order in which they run, unlike those of LDM.
+const HUNYUAN_IMAGE_LDM: &[(&str, &str)] = &[
+    ("@.conv_in.!", "@.conv_in.!"),
+    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.norm_out.!", "@.norm_out.!"),
+    ("@.mid.block_1.%.!", "@.mid_block.resnets.0.%.!"),
+    ("@.mid.block_2.%.!", "@.mid_block.resnets.1.%.!"),
+    ("@.mid.attn_1.norm.!", "@.mid_block.attentions.0.norm.!"),
+    ("@.mid.attn_1.q.!", "@.mid_block.attentions.0.to_q.!"),
+    ("@.mid.attn_1.k.!", "@.mid_block.attentions.0.to_k.!"),
+    ("@.mid.attn_1.v.!", "@.mid_block.attentions.0.to_v.!"),
+    ("@.mid.attn_1.proj_out.!", "@.mid_block.attentions.0.proj.!"),
+    ("encoder.down.<.block.>.%.!", "encoder.down_blocks.#.%.!"),
+    ("encoder.down.<.>.conv.!", "encoder.down_blocks.#.conv.!"),
+    ("decoder.up.<.block.>.%.!", "decoder.up_blocks.#.%.!"),
+    ("decoder.up.<.>.conv.!", "decoder.up_blocks.#.conv.!"),
 ];
 
 /// Names of diffusers' `AutoencoderTiny`, with the branches of TAEF2.
@@ -217,3 +272,14 @@ const WAN: &[(&str, &str)] = &[
     ("conv1.!", "quant_conv.!"),
     ("conv2.!", "post_quant_conv.!"),
 ];
+
+/// True if most of the encoder's downsamplers change the number of channels: their convolutions
+/// make those of a quarter of the pixels. In LDM they keep it.
+fn moves_pixels(inside: &BTreeMap<&str, &[u64]>) -> bool {
+    let filters = inside.iter().filter(|(name, _)| name.ends_with(".downsample.conv.weight"));
+    let (changing, keeping) = filters.fold((0, 0), |(changing, keeping), (_, shape)| match shape {
+        [made, read, ..] if made != read => (changing + 1, keeping),
+        _ => (changing, keeping + 1),
+    });
+    changing > keeping
+}

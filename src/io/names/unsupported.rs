@@ -3,21 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use self::Sign::{All, Contains, Fits, Shape, Starts};
-
-/// Evidence for a kind of VAE.
-enum Sign {
-    /// All tensors of these names exist.
-    All(&'static [&'static str]),
-    /// The name of some tensor starts with this.
-    Starts(&'static str),
-    /// The name of some tensor contains this.
-    Contains(&'static str),
-    /// The tensor of this name has this shape.
-    Shape(&'static str, &'static [u64]),
-    /// The tensors fit.
-    Fits(fn(&BTreeMap<&str, &[u64]>) -> bool),
-}
+use super::sign::Sign::{self, All, Contains, Fits, Shape, Starts};
 
 /// A kind of VAE that is not supported.
 struct Kind {
@@ -117,16 +103,6 @@ const KINDS: &[Kind] = &[
         why: "its halves are transformers; use diffusers' class",
     },
     Kind {
-        signs: &[
-            Starts("decoder.up_blocks.3.conv."),
-            Starts("encoder.down_blocks.2.conv."),
-            Shape("decoder.up.0.upsample.conv.weight", &[4096, 1024, 3, 3]),
-            Shape("encoder.down.0.downsample.conv.weight", &[64, 128, 3, 3]),
-        ],
-        name: "the VAE of HunyuanImage 2.1",
-        why: "its shortcuts are missing here; use diffusers' AutoencoderKLHunyuanImage",
-    },
-    Kind {
         signs: &[Fits(is_hunyuan_image3)],
         name: "the VAE of HunyuanImage 3",
         why: "its convolutions over time are missing here",
@@ -188,25 +164,20 @@ const KINDS: &[Kind] = &[
 /// Checks that the tensors `inside` the VAE (name without prefix -> shape) are not of a known,
 /// unsupported kind. The error is the message that names the kind.
 pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
-    let fits = |sign: &Sign| match sign {
-        All(names) => names.iter().all(|name| inside.contains_key(name)),
-        Starts(start) => inside.keys().any(|name| name.starts_with(start)),
-        Contains(part) => inside.keys().any(|name| name.contains(part)),
-        Shape(name, shape) => inside.get(name) == Some(shape),
-        Fits(fits) => fits(inside),
-    };
-    match KINDS.iter().find(|kind| kind.signs.iter().any(fits)) {
+    match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
         Some(Kind { name, why, .. }) => Err(format!(
-            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image, Qwen-Image 2.1 and SeedVR are supported"
+            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1 and SeedVR are supported"
         )),
     }
 }
 
-/// True if the first layer of the decoder takes 32 channels and has time, without the names of a
-/// causal convolution.
+/// True if the first layer of the decoder takes 32 channels and has time, or that of an encoder with
+/// LDM's names has time. Causal convolutions have other names.
 fn is_hunyuan_image3(inside: &BTreeMap<&str, &[u64]>) -> bool {
+    let has_levels = || inside.keys().any(|name| name.starts_with("encoder.down."));
     matches!(inside.get("decoder.conv_in.weight"), Some([_, 32, 3, 3, 3]))
+        || matches!(inside.get("encoder.conv_in.weight"), Some([_, _, 3, 3, 3])) && has_levels()
 }
 
 /// True if levels are nested, and filters reach over three frames. Those of Qwen-Image 2.1 do not.

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, invalid, single};
 use crate::error::Result;
+use crate::model::graph::Resize;
 
 /// Limits beyond which a config counts as corrupt. The largest published values are 5 levels, 1152
 /// channels, 3 layers and 64 latent channels.
@@ -22,7 +23,10 @@ pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
     check_range("latent_channels", "channels", config.latent_channels, &LATENT_CHANNELS)?;
     check_range("patch_size", "latents", config.patch, &PATCH)?;
     match &config.network {
-        Network::Kl(kl) => check_kl(kl)?,
+        Network::Kl(kl) => {
+            check_kl(kl)?;
+            check_pixel_shortcuts(kl, config.latent_channels)?;
+        }
         Network::Tiny(tiny) => check_tiny(tiny)?,
         Network::Wan(wan) => check_wan(wan)?,
         Network::SeedVr(seedvr) => check_seedvr(seedvr)?,
@@ -39,6 +43,36 @@ fn check_kl(kl: &Kl) -> Result<()> {
     let Some(decoder) = &kl.decoder_block_out_channels else { return Ok(()) };
     check_same_levels(("decoder_block_out_channels", decoder), ("block_out_channels", &kl.block_out_channels))?;
     check_groups("decoder_block_out_channels", decoder, kl.norm_num_groups)
+}
+
+/// Checks that the shortcuts of `kl`, if it has any, fit the channels of its levels and of `latents`.
+fn check_pixel_shortcuts(kl: &Kl, latents: u32) -> Result<()> {
+    if !kl.has_shortcuts {
+        return Ok(());
+    }
+    if kl.use_quant_conv || kl.use_post_quant_conv {
+        return Err(invalid("has_shortcuts", "false with use_quant_conv or use_post_quant_conv", true));
+    }
+    for (field, channels, made) in [
+        ("block_out_channels", kl.block_out_channels.as_slice(), latents * 2),
+        ("decoder_block_out_channels", kl.decoder_channels(), latents),
+    ] {
+        for pair in channels.windows(2) {
+            if !pair[1].is_multiple_of(4) || !(pair[0] * 4).is_multiple_of(pair[1]) {
+                let expected = "multiples of 4 that divide four times the channels of the level before";
+                return Err(invalid(field, expected, format!("{} after {}", pair[1], pair[0])));
+            }
+        }
+        match channels.last() {
+            Some(last) if !last.is_multiple_of(made) => {
+                let expected =
+                    format!("multiples of {made} in the last level, because latents have {latents} channels");
+                return Err(invalid(field, expected, last));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn check_tiny(tiny: &Tiny) -> Result<()> {
@@ -104,7 +138,9 @@ fn check_shortcuts(wan: &Wan, channels: &[u32], decoder: &[u32]) -> Result<()> {
         // The decoder begins with the lowest resolution. The highest has no shortcut.
         let up = (level > 0).then(|| (wan.up_shortcut(level - 1), decoder[(level + 1).min(last)], decoder[level]));
         for (shortcut, from, to) in std::iter::once(down).chain(up) {
-            if shortcut.count(from, to) == 0 {
+            // The encoder takes means only.
+            let grows = shortcut.resize == Resize::Keep && from < to;
+            if shortcut.count(from, to) == 0 || grows {
                 let expected = "channels of successive levels that are multiples of each other";
                 return Err(invalid("dim_mult", expected, format!("{from} and {to}")));
             }

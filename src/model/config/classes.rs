@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::families::{qwen_image21, wan21};
+use super::families::{hunyuan_image, qwen_image21, wan21};
 use super::fields::Fields;
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, Tiny, Wan, invalid};
 use crate::error::Result;
@@ -15,6 +15,7 @@ type Reader = fn(&Fields<'_>) -> Result<AutoencoderConfig>;
 pub(super) const CLASSES: &[(&str, Reader)] = &[
     ("AutoencoderKL", autoencoder_kl),
     ("AutoencoderKLFlux2", autoencoder_kl_flux2),
+    ("AutoencoderKLHunyuanImage", autoencoder_kl_hunyuan_image),
     ("AutoencoderTiny", autoencoder_tiny),
     ("AutoencoderKLQwenImage", autoencoder_kl_qwen_image),
     ("AutoencoderKLQwenImage21", autoencoder_kl_qwen_image21),
@@ -50,6 +51,35 @@ fn autoencoder_kl_flux2(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
         sample_size: Some(fields.first_whole("sample_size")?.unwrap_or(1024)),
         ..rgb(fields, Network::Kl(network), "latent_channels", 32)?
     })
+}
+
+/// Reads the fields of HunyuanImage 2.1's class, which has no defaults for its numbers.
+fn autoencoder_kl_hunyuan_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    let needed = ["in_channels", "out_channels", "latent_channels", "block_out_channels", "layers_per_block"];
+    for field in needed.into_iter().chain(["spatial_compression_ratio", "sample_size", "scaling_factor"]) {
+        if fields.get(field).is_none() {
+            return Err(invalid(field, "a value, because the class has no default", "none"));
+        }
+    }
+    // With other values, diffusers builds resnets that it cannot run.
+    fields.only("downsample_match_channel", &json!(true))?;
+    fields.only("upsample_match_channel", &json!(true))?;
+    let family = hunyuan_image();
+    let Network::Kl(known) = &family.network else { return Ok(family) };
+    let network = Kl {
+        block_out_channels: fields.wholes("block_out_channels")?.unwrap_or_default(),
+        layers_per_block: fields.whole("layers_per_block")?.unwrap_or_default(),
+        ..known.clone()
+    };
+    let config = AutoencoderConfig {
+        scaling_factor: fields.number("scaling_factor")?.unwrap_or_default(),
+        sample_size: fields.whole("sample_size")?,
+        ..rgb(fields, Network::Kl(network), "latent_channels", 0)?
+    };
+    // Sizes change between all levels.
+    config.validate()?;
+    fields.only("spatial_compression_ratio", &json!(config.spatial_factor()))?;
+    Ok(config)
 }
 
 fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
@@ -140,6 +170,7 @@ fn kl(fields: &Fields<'_>, default_channels: &[u32], default_layers: u32) -> Res
         mid_block_add_attention: fields.flag("mid_block_add_attention")?.unwrap_or(true),
         use_quant_conv: fields.flag("use_quant_conv")?.unwrap_or(true),
         use_post_quant_conv: fields.flag("use_post_quant_conv")?.unwrap_or(true),
+        has_shortcuts: false,
     })
 }
 

@@ -41,6 +41,7 @@ pub const FAMILIES: &[Family] = &[
     // It has Qwen-Image-Layered's network, and one factor in place of statistics.
     Family { name: "ming_image", config: ming_image },
     Family { name: "qwen_image21", config: qwen_image21 },
+    Family { name: "hunyuan_image", config: hunyuan_image },
     Family { name: "seedvr2", config: seedvr2 },
 ];
 
@@ -75,6 +76,7 @@ fn kl() -> Kl {
         mid_block_add_attention: true,
         use_quant_conv: true,
         use_post_quant_conv: true,
+        has_shortcuts: false,
     }
 }
 
@@ -267,6 +269,22 @@ const QWEN_IMAGE21_STD: &[f64] = &[
     3.8527, 3.8312, 3.5605, 4.3875, 3.9624, 4.0168, 3.5643, 4.055, 5.5614, 4.2963, 4.408, 3.4959, 3.8747, 3.7608,
     3.5735, 3.149, 3.7662, 3.6746, 3.4563, 3.8161,
 ];
+
+/// Returns the config of HunyuanImage 2.1.
+pub(super) fn hunyuan_image() -> AutoencoderConfig {
+    let network = Kl {
+        block_out_channels: vec![128, 256, 512, 512, 1024, 1024],
+        use_quant_conv: false,
+        use_post_quant_conv: false,
+        has_shortcuts: true,
+        ..kl()
+    };
+    AutoencoderConfig {
+        scaling_factor: 0.75289,
+        sample_size: Some(384),
+        ..AutoencoderConfig::new(Network::Kl(network), 64)
+    }
+}
 
 fn seedvr2() -> AutoencoderConfig {
     let network = SeedVr {

@@ -8,7 +8,8 @@ use crate::model::graph::{Regroup, Resize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "network", rename_all = "snake_case")]
 pub enum Network {
-    /// `AutoencoderKL` and `AutoencoderKLFlux2`: SD, SDXL, SD3, FLUX, Z-Image, CogView4.
+    /// `AutoencoderKL` and `AutoencoderKLFlux2`: SD, SDXL, SD3, FLUX, Z-Image, CogView4. Also
+    /// `AutoencoderKLHunyuanImage`.
     Kl(Kl),
     /// `AutoencoderTiny`: TAESD and its relatives.
     Tiny(Tiny),
@@ -20,7 +21,7 @@ pub enum Network {
     SeedVr(SeedVr),
 }
 
-/// Parameters of an `AutoencoderKL`.
+/// Parameters of an `AutoencoderKL` or `AutoencoderKLHunyuanImage`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kl {
     /// Channels of the encoder's levels, highest resolution first. Also of the decoder's levels,
@@ -39,6 +40,9 @@ pub struct Kl {
     pub use_quant_conv: bool,
     /// True if a 1x1 convolution precedes the decoder.
     pub use_post_quant_conv: bool,
+    /// True if a shortcut without weights leads around each size change, and around the layers next
+    /// to the latents, as in HunyuanImage 2.1. Such size changes move pixels into channels and back.
+    pub has_shortcuts: bool,
 }
 
 impl Kl {
@@ -99,13 +103,13 @@ impl Wan {
     /// Returns the shortcut around the encoder's level `level`, highest resolution first.
     pub(crate) fn down_shortcut(&self, level: usize) -> Regroup {
         let resize = if level + 1 < self.dim_mult.len() { Resize::Halve } else { Resize::Keep };
-        Regroup { resize, frames: self.frames_of(level) }
+        Regroup { resize, frames: self.frames_of(level), ..Regroup::COPY }
     }
 
     /// Returns the shortcut around the decoder's level that ends with size change `index`, counted
     /// from the highest resolution.
     pub(crate) fn up_shortcut(&self, index: usize) -> Regroup {
-        Regroup { resize: Resize::Double, frames: self.frames_of(index) }
+        Regroup { resize: Resize::Double, frames: self.frames_of(index), ..Regroup::COPY }
     }
 
     /// Returns the number of frames on one side of size change `index` for a frame on the other.
@@ -170,7 +174,10 @@ impl Network {
             time_changes: None,
         };
         match self {
-            Self::Kl(kl) => image("AutoencoderKL", kl.block_out_channels.len()),
+            Self::Kl(kl) => {
+                let name = if kl.has_shortcuts { "AutoencoderKLHunyuanImage" } else { "AutoencoderKL" };
+                image(name, kl.block_out_channels.len())
+            }
             Self::Tiny(tiny) => NetworkFacts {
                 rounds_up: true,
                 has_moments: false,

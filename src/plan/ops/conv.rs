@@ -2,7 +2,6 @@
 
 use crate::error::Result;
 use crate::kernels::choice::ConvAlgorithm;
-use crate::model::graph::TensorId;
 use crate::plan::fused::{Conv, Residual};
 use crate::plan::node::{Node, Scratch};
 use crate::plan::partition::Partition;
@@ -18,7 +17,7 @@ use super::{direct, moments, past, product, unfold, winograd};
 pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     let (input, output) = sizing.fused.shapes_of(conv);
     let algorithm = sizing.choice.algorithm_of(conv, input, output);
-    let partition = match replaced(conv) {
+    let partition = match conv.replaced() {
         Some(residual) => sizing.partition(residual).clone(),
         None => sizing.cut(conv.output, Some(conv.input), 0)?,
     };
@@ -42,21 +41,13 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     };
     Ok(Node {
         row_macs: u64::from(output.width) * u64::from(output.frames) * products * 16,
-        replaces: replaced(conv).map(|residual| sizing.producer(residual)),
+        replaces: conv.replaced().map(|residual| sizing.producer(residual)),
         scratch,
         moments,
         // Biases are too small to count.
         weights: products * u64::from(conv.phases) * 4 * sizing.options.storage.vec4_bytes(),
         ..node
     })
-}
-
-/// Returns the residual that the sum overwrites, if any.
-fn replaced(conv: &Conv) -> Option<TensorId> {
-    match conv.residual {
-        Some(Residual::InPlace(residual)) => Some(residual),
-        Some(Residual::Shortcut { .. }) | None => None,
-    }
 }
 
 fn scratch(sizing: &Sizing<'_>, conv: &Conv, algorithm: ConvAlgorithm, output: &Partition) -> Scratch {

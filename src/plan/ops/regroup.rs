@@ -1,7 +1,7 @@
 //! Shortcuts without weights: means or copies of channels, at another size.
 
 use crate::error::Result;
-use crate::kernels::regroup::{RegroupParams, regroup};
+use crate::kernels::regroup::{RegroupParams, Regrouping};
 use crate::model::graph::{Border, Regroup, Resize, Window};
 use crate::plan::Resource;
 use crate::plan::fused::Shortcut;
@@ -47,7 +47,7 @@ impl Lowering<'_> {
         let &Shortcut { regroup: kind, input, sum, output, scale, .. } = shortcut;
         let [from, to] = [input, output].map(|tensor| self.fused.shape(tensor));
         let target = self.place(output, chunk);
-        let (storage, own) = (self.output_of_stage().storage, self.rows(chunk));
+        let own = self.rows(chunk);
         let source = self.tensor(input).clone();
         for index in 0..source.partition.count() {
             let held = source.partition.chunk(index);
@@ -60,7 +60,8 @@ impl Lowering<'_> {
                 Resize::Double => rows.start / 2,
                 Resize::Halve => rows.start * 2,
             };
-            let params = RegroupParams {
+            let row = to.width * to.channels4();
+            let mut params = RegroupParams {
                 pixels: rows.count() * to.width,
                 width: to.width,
                 channels: to.channels,
@@ -68,14 +69,36 @@ impl Lowering<'_> {
                 x_width: from.width,
                 x_channels4: from.channels4(),
                 x_offset: (first - held.start) * from.width * from.channels4(),
-                y_offset: (rows.start - own.start) * to.width * to.channels4(),
+                y_offset: (rows.start - own.start) * row,
+                y_row: row,
                 side: kind.side(),
                 places: kind.places(),
                 count: kind.count(from.channels, to.channels),
                 scale,
             };
-            let launch = regroup(storage, kind.resize == Resize::Double, sum.is_some(), params);
-            self.launch(launch, &[Resource::Buffer(source.chunk(index)), Resource::Buffer(target)]);
+            if let Some(index) = kind.row {
+                // Two pixels of y are one of x, with the channels of both.
+                params = RegroupParams {
+                    pixels: params.pixels / 4,
+                    width: from.width,
+                    channels: from.channels,
+                    channels4: from.channels4(),
+                    y_offset: params.y_offset + index * row,
+                    y_row: row * 2,
+                    side: 1,
+                    places: 1,
+                    ..params
+                };
+            }
+            let regrouping = Regrouping {
+                input: source.storage,
+                output: self.output_of_stage().storage,
+                copies: kind.copies(from.channels, to.channels),
+                by_place: kind.by_place && kind.row.is_none(),
+                sum: sum.is_some(),
+                params,
+            };
+            self.launch(regrouping.launch(), &[Resource::Buffer(source.chunk(index)), Resource::Buffer(target)]);
         }
         if measure {
             self.measure(output, chunk);

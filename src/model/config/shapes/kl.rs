@@ -1,4 +1,5 @@
-//! Derivation of networks like `AutoencoderKL`, and of `SeedVR`'s, which has the same names.
+//! Derivation of networks like `AutoencoderKL`, of HunyuanImage 2.1's, whose blocks are numbered
+//! throughout, and of `SeedVR`'s, which has the names of `AutoencoderKL`.
 
 use super::votes::{Needed, Shapes, most_common};
 use crate::model::config::{AutoencoderConfig, Halves, Kl, Network, SeedVr};
@@ -9,15 +10,16 @@ const NORM_NUM_GROUPS: u32 = 32;
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
     let latent_channels = shapes.latent_channels()?;
-    let encoder = if halves.encoder { Some(encoder_channels(shapes)?) } else { None };
-    let decoder = if halves.decoder { Some(decoder_channels(shapes)?) } else { None };
-    let layers_per_block = if halves.decoder {
-        shapes.count("decoder.up_blocks.0.resnets").saturating_sub(1)
-    } else {
-        shapes.count("encoder.down_blocks.0.resnets")
-    };
-    let block_out_channels = encoder.as_ref().or(decoder.as_ref()).ok_or("decoder.conv_in.weight")?.clone();
-    let network = if is_video(shapes) {
+    let has_shortcuts = shapes.any(&|name| name.contains("coder.norm_out."));
+    let encoder = if halves.encoder { Some(encoder_levels(shapes, has_shortcuts)?) } else { None };
+    let decoder = if halves.decoder { Some(decoder_levels(shapes, has_shortcuts)?) } else { None };
+    let (block_out_channels, mut layers_per_block) =
+        encoder.as_ref().or(decoder.as_ref()).ok_or("decoder.conv_in.weight")?.clone();
+    if let Some((_, resnets)) = decoder {
+        layers_per_block = resnets.saturating_sub(1);
+    }
+    let decoder = decoder.map(|(channels, _)| channels);
+    let network = if is_video(shapes) && !has_shortcuts {
         let temporal_scale_num = temporal_scale_num(shapes, &block_out_channels);
         Network::SeedVr(SeedVr {
             block_out_channels,
@@ -34,21 +36,38 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
             mid_block_add_attention: shapes.any(&|name| name.contains(".mid_block.attentions.")),
             use_quant_conv: shapes.any(&|name| name.starts_with("quant_conv.")),
             use_post_quant_conv: shapes.any(&|name| name.starts_with("post_quant_conv.")),
+            has_shortcuts,
         })
     };
-    Ok(AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(network, latent_channels) })
+    Ok(AutoencoderConfig { force_upcast: !has_shortcuts, ..AutoencoderConfig::new(network, latent_channels) })
 }
 
-/// Returns the channels of the encoder's levels, highest resolution first.
-fn encoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
-    shapes.levels("encoder.down_blocks").ok_or("encoder.down_blocks.0.resnets.0.conv1.weight")
+/// Returns the channels of the encoder's levels, highest resolution first, and the number of
+/// resnets in a level.
+fn encoder_levels(shapes: &Shapes<'_>, numbered: bool) -> Result<(Vec<u32>, u32), Needed> {
+    levels(shapes, "encoder.down_blocks", numbered).ok_or(if numbered {
+        "encoder.down_blocks.0.conv1.weight"
+    } else {
+        "encoder.down_blocks.0.resnets.0.conv1.weight"
+    })
 }
 
-/// Returns the channels of the decoder's levels, highest resolution first. `up_blocks.0` has the
-/// lowest resolution.
-fn decoder_channels(shapes: &Shapes<'_>) -> Result<Vec<u32>, Needed> {
-    let channels = shapes.levels("decoder.up_blocks").ok_or("decoder.up_blocks.0.resnets.0.conv1.weight")?;
-    Ok(channels.into_iter().rev().collect())
+/// Returns the channels of the decoder's levels, highest resolution first, and the number of
+/// resnets in a level. `up_blocks.0` has the lowest resolution.
+fn decoder_levels(shapes: &Shapes<'_>, numbered: bool) -> Result<(Vec<u32>, u32), Needed> {
+    let levels = levels(shapes, "decoder.up_blocks", numbered).ok_or(if numbered {
+        "decoder.up_blocks.0.conv1.weight"
+    } else {
+        "decoder.up_blocks.0.resnets.0.conv1.weight"
+    });
+    levels.map(|(channels, resnets)| (channels.into_iter().rev().collect(), resnets))
+}
+
+fn levels(shapes: &Shapes<'_>, blocks: &str, numbered: bool) -> Option<(Vec<u32>, u32)> {
+    if numbered {
+        return shapes.numbered_levels(blocks, "conv.");
+    }
+    Some((shapes.levels(blocks)?, shapes.count(&format!("{blocks}.0.resnets"))))
 }
 
 /// True if convolutions have a time axis.

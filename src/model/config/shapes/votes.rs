@@ -62,6 +62,27 @@ impl<'a> Shapes<'a> {
         (0..self.count(blocks).max(1)).map(level).collect()
     }
 
+    /// Returns the channels of the levels of `blocks`, in order, and the number of resnets in the
+    /// first level. Blocks are numbered throughout: resnets, and between the levels `resampler`s.
+    pub(super) fn numbered_levels(&self, blocks: &str, resampler: &str) -> Option<(Vec<u32>, u32)> {
+        let changes = self.numbers(blocks, &|rest| rest.starts_with(resampler));
+        let resnets = self.numbers(blocks, &|_| true).difference(&changes).copied().into_set();
+        let channels = |first: u32, end: u32| {
+            let numbers: Vec<String> = resnets.range(first..end).map(|number| format!("{blocks}.{number}.")).collect();
+            self.most_common_first_extent(&|name| {
+                shows_channels(name) && numbers.iter().any(|number| name.starts_with(number))
+            })
+        };
+        let mut first = 0;
+        let mut levels = Vec::new();
+        for end in changes.iter().copied().chain([u32::MAX]) {
+            levels.push(channels(first, end)?);
+            first = end.saturating_add(1);
+        }
+        let in_first_level = resnets.range(..changes.first().copied().unwrap_or(u32::MAX)).count();
+        Some((levels, in_first_level.try_into().unwrap_or(u32::MAX)))
+    }
+
     /// Derives the channels of the images to encode, and of decoded ones. If one half is missing,
     /// the other half's.
     pub(super) fn image_channels(&self) -> (u32, u32) {

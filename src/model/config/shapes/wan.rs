@@ -1,8 +1,7 @@
 //! Derivation of networks like `AutoencoderKLWan`.
 
-use super::votes::{Needed, Shapes, most_common, shows_channels};
+use super::votes::{Needed, Shapes, most_common};
 use crate::model::config::{AutoencoderConfig, Halves, Network, Wan};
-use crate::ordered::Ordered as _;
 
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -43,22 +42,7 @@ fn encoder_levels(shapes: &Shapes<'_>) -> Option<(Vec<u32>, u32)> {
     if count > 0 {
         return Some((shapes.levels(blocks)?, count));
     }
-    let halvings = shapes.numbers(blocks, &|rest| rest.starts_with("resample."));
-    let resnets = shapes.numbers(blocks, &|_| true).difference(&halvings).copied().into_set();
-    let channels = |first: u32, end: u32| {
-        let numbers: Vec<String> = resnets.range(first..end).map(|number| format!("{blocks}.{number}.")).collect();
-        shapes.most_common_first_extent(&|name| {
-            shows_channels(name) && numbers.iter().any(|number| name.starts_with(number))
-        })
-    };
-    let mut first = 0;
-    let mut levels = Vec::new();
-    for end in halvings.iter().copied().chain([u32::MAX]) {
-        levels.push(channels(first, end)?);
-        first = end.saturating_add(1);
-    }
-    let in_first_level = resnets.range(..halvings.first().copied().unwrap_or(u32::MAX)).count();
-    Some((levels, in_first_level.try_into().unwrap_or(u32::MAX)))
+    shapes.numbered_levels(blocks, "resample.")
 }
 
 /// Returns, for each size change between `levels` levels, true if weights change time there.
