@@ -1,17 +1,19 @@
-// regroup: y = scale * means or copies of the channels of x, at half, equal or double its size. If
-// SUM, y keeps its old value as a summand.
+// regroup: y = scale * means or copies of the channels of x, at a size that differs by the factor
+// `side`. If SUM, y keeps its old value as a summand.
 //
 // In order of channel, place in time, row and column, the places of a channel are `places` numbers,
 // of which an image has the last side * side; the others are zero. A mean takes `count` successive
 // numbers of x. A copy gives each number of x to `count` successive numbers of y.
 // One invocation: four channels of one pixel of y.
 
-//#parts storage
+//#parts storage output
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
-const DOUBLE: bool = false;  // copies at double the size, instead of means
+const DOUBLE: bool = false;  // copies at a larger size, instead of means
 const SUM: bool = false;     // add to y
-alias Stored = vec4<f32>;    // x and y as kept in memory
+const RELU: bool = false;    // cut off below 0, before the sum
+alias Stored = vec4<f32>;    // x as kept in memory
+alias Output = vec4<f32>;    // y as kept in memory
 
 struct Params {
     pixels: u32,       // pixels of y
@@ -21,8 +23,8 @@ struct Params {
     x_width: u32,      // columns of x
     x_channels4: u32,  // channels of x / 4, rounded up
     x_offset: u32,     // first element of x; its row belongs to the first row of y
-    y_offset: u32,     // first element of y, whose row is even
-    side: u32,         // factor between the sizes: 1 or 2
+    y_offset: u32,     // first element of y, at the first place of a channel
+    side: u32,         // factor between the sizes: 1, 2 or 4
     places: u32,       // places of a channel
     count: u32,        // numbers of a mean, or copies of a number
     scale: f32,        // factor of the result
@@ -30,7 +32,7 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<Stored>;               // [h, w, c / 4]
-@group(0) @binding(2) var<storage, read_write> y: array<Stored>;         // [h, w, c / 4]
+@group(0) @binding(2) var<storage, read_write> y: array<Output>;         // [h, w, c / 4]
 
 fn channel_of_x(row: u32, column: u32, channel: u32) -> f32 {
     let value = load_stored(x[params.x_offset + (row * params.x_width + column) * params.x_channels4 + channel / 4u]);
@@ -75,8 +77,11 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
         }
     }
     value *= params.scale;
-    if (SUM) {
-        value += load_stored(y[params.y_offset + index]);
+    if (RELU) {
+        value = max(value, vec4<f32>(0.0));
     }
-    y[params.y_offset + index] = store_stored(value);
+    if (SUM) {
+        value += load_output(y[params.y_offset + index]);
+    }
+    y[params.y_offset + index] = store_output(value);
 }

@@ -14,10 +14,26 @@ params! {
 /// Interface of `regroup`.
 pub const INTERFACE: Interface = kernel!("regroup", &[("x", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
-/// Launches `regroup`: copies if `double`, else means. If `sum`, it adds to `y`.
-pub fn regroup(storage: Storage, double: bool, sum: bool, params: RegroupParams) -> Launch {
-    let values =
-        vec![("DOUBLE", Value::Bool(double)), ("SUM", Value::Bool(sum)), ("Stored", Value::Type(storage.wgsl_type()))];
+/// Kind of a `regroup`.
+#[derive(Debug, Clone, Copy)]
+pub struct RegroupKind {
+    /// True for copies, false for means.
+    pub double: bool,
+    /// True if the result is cut off below 0.
+    pub relu: bool,
+    /// True if it adds to `y`.
+    pub sum: bool,
+}
+
+/// Launches `regroup` from `x` to `y`, which are stored as `input` and `output`.
+pub fn regroup(input: Storage, output: Storage, kind: RegroupKind, params: RegroupParams) -> Launch {
+    let values = vec![
+        ("DOUBLE", Value::Bool(kind.double)),
+        ("SUM", Value::Bool(kind.sum)),
+        ("RELU", Value::Bool(kind.relu)),
+        ("Stored", Value::Type(input.wgsl_type())),
+        ("Output", Value::Type(output.wgsl_type())),
+    ];
     Launch {
         variant: Variant { file: "regroup", values },
         workgroups: spread(params.pixels * params.channels4),

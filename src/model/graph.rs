@@ -239,6 +239,16 @@ pub enum WeightSlice {
         /// Number of channels of each part.
         block: u32,
     },
+    /// The sum of successive groups of input channels, in f32. The file's tensor has `of` groups,
+    /// each with the input channels of the weight.
+    Inputs {
+        /// First group.
+        start: u32,
+        /// Number of groups that are added up.
+        count: u32,
+        /// Number of groups in the file.
+        of: u32,
+    },
     /// Zeros, without a tensor, for a bias that the network does not have.
     Zeros,
     /// Factors and summands of the input, without a tensor. They come from the config
@@ -318,10 +328,15 @@ pub enum Resize {
     Keep,
     /// Doubles them.
     Double,
+    /// Divides them by 4. Up to three last rows or columns are dropped.
+    Quarter,
+    /// Multiplies them by 4.
+    Quadruple,
 }
 
 /// A shortcut without weights that takes a tensor to another size and another number of channels,
-/// in one frame: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`.
+/// in one frame: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`. With as many numbers
+/// as before, it is `pixel_unshuffle` or `pixel_shuffle` of torch.
 ///
 /// Each channel of the larger tensor consists of places, in order of time, row and column: a frame
 /// of `frames`, and one of `side * side` pixels. The frame of an image is the last; the others are
@@ -341,7 +356,16 @@ impl Regroup {
 
     /// Returns the side of the square of pixels that correspond to one pixel of the smaller tensor.
     pub fn side(self) -> u32 {
-        if self.resize == Resize::Keep { 1 } else { 2 }
+        match self.resize {
+            Resize::Keep => 1,
+            Resize::Halve | Resize::Double => 2,
+            Resize::Quarter | Resize::Quadruple => 4,
+        }
+    }
+
+    /// True if the result is larger than the input.
+    pub fn grows(self) -> bool {
+        matches!(self.resize, Resize::Double | Resize::Quadruple)
     }
 
     /// Returns the number of places of a channel of the larger tensor.
@@ -352,7 +376,7 @@ impl Regroup {
     /// Returns the number of places of one mean, or of one channel's copies, between tensors of
     /// `from` and `to` channels; 0 if the channels do not fit.
     pub fn count(self, from: u32, to: u32) -> u32 {
-        let (larger, smaller) = if self.resize == Resize::Double { (to, from) } else { (from, to) };
+        let (larger, smaller) = if self.grows() { (to, from) } else { (from, to) };
         let places = larger.saturating_mul(self.places());
         if smaller > 0 && places.is_multiple_of(smaller) { places / smaller } else { 0 }
     }
@@ -527,11 +551,8 @@ impl Graph {
     ) -> TensorId {
         let Shape { frames, height, width, channels: from } = self.shape(input);
         assert!(frames == 1 && regroup.count(from, channels) > 0, "{regroup:?} of {from} to {channels} channels");
-        let [height, width] = [height, width].map(|extent| match regroup.resize {
-            Resize::Halve => extent / 2,
-            Resize::Keep => extent,
-            Resize::Double => extent * 2,
-        });
+        let side = regroup.side();
+        let [height, width] = [height, width].map(|extent| if regroup.grows() { extent * side } else { extent / side });
         let inputs: Vec<TensorId> = std::iter::once(input).chain(sum).collect();
         let shape = Shape { frames, height, width, channels };
         self.push(name.to_owned(), Op::Regroup(regroup), &inputs, shape)

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use wgvae::HostTensor;
 use wgvae::config::Packing;
 use wgvae::model::graph::{
-    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Regroup, Resize, Shape, Transform,
-    Weight, WeightSlice,
+    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Regroup, Shape, Transform, Weight,
+    WeightSlice,
 };
 
 /// Tensors of a file, by their names in diffusers' spelling.
@@ -302,6 +302,15 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
             });
             rows.flat_map(|index| stored[index * row..][..row].to_vec()).collect()
         }
+        WeightSlice::Inputs { start, count: groups, of } => {
+            let [start, groups, of] = [start, groups, of].map(size);
+            let stored = stored();
+            let tensor = &weights[&weight.name];
+            let group = stored.len() / tensor.shape[0] / of;
+            let rows = stored.chunks(group * of);
+            let sum = |row: &[f64], at: usize| (start..start + groups).map(|index| row[index * group + at]).sum();
+            rows.flat_map(|row| (0..group).map(|at| sum(row, at)).collect::<Vec<f64>>()).collect()
+        }
         WeightSlice::Zeros => vec![0.0; count],
         WeightSlice::Transform => panic!("the transform of the input is no weight of a convolution"),
     };
@@ -398,7 +407,7 @@ fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
         let (channel, frame) = (index / (frames * side * side), index / (side * side) % frames);
         (channel, frame + 1 == frames, index / side % side, index % side)
     };
-    if kind.resize == Resize::Double {
+    if kind.grows() {
         let copies = y.channels * frames * side * side / x.channels;
         for (row, column, channel) in positions(x) {
             for index in channel * copies..(channel + 1) * copies {

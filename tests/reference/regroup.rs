@@ -7,9 +7,9 @@ use super::{Call, at, each};
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: RegroupParams = call.params();
-    let storage = call.storage("Stored");
+    let (input, output) = (call.storage("Stored"), call.storage("Output"));
     call.assert_covers(p.pixels * p.channels4);
-    let x = call.vec4s(1, storage);
+    let x = call.vec4s(1, input);
     let [side, places, count] = [p.side, p.places, p.count].map(at);
     let number = |row: usize, column: usize, channel: usize| {
         let pixel = at(p.x_offset) + (row * at(p.x_width) + column) * at(p.x_channels4);
@@ -34,15 +34,17 @@ pub(super) fn run(call: &mut Call<'_>) {
         };
         for group in 0..at(p.channels4) {
             let element = at(p.y_offset) + pixel * at(p.channels4) + group;
-            let before = if call.variant.flag("SUM") { call.get(2, storage, element) } else { [0.0; 4] };
+            let before = if call.variant.flag("SUM") { call.get(2, output, element) } else { [0.0; 4] };
             let value = each(|lane| match group * 4 + lane {
                 channel if channel >= at(p.channels) => f64::from(before[lane]),
                 channel => {
                     let value = if call.variant.flag("DOUBLE") { copied(channel) } else { mean(channel) };
-                    f64::from(before[lane]) + value * f64::from(p.scale)
+                    let value = value * f64::from(p.scale);
+                    let value = if call.variant.flag("RELU") { value.max(0.0) } else { value };
+                    f64::from(before[lane]) + value
                 }
             });
-            call.set(2, storage, element, value);
+            call.set(2, output, element, value);
         }
     }
 }
