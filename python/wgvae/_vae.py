@@ -273,7 +273,9 @@ class Vae:
         DeviceError
             If the device fails.
         """
-        array, bfloat16 = as_latents(latents, self._facts["temporal_factor"] is not None)
+        clips = self._facts["temporal_factor"] is not None
+        video = clips or bool(self.config.get("temporal_downsample"))
+        array, bfloat16 = as_latents(latents, video, clips)
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
         with _watched(progress, "decode") as watch:
             return self._model.decode(array, bfloat16, options, watch)
