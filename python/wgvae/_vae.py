@@ -457,7 +457,9 @@ class Clip:
         """Wraps a model. Users call :meth:`Vae.clip` instead."""
         factor = vae.facts["temporal_factor"]
         if factor is None:
-            raise wrong("clip", "a model for video", str(vae.facts["name"]))
+            tiny = vae.config.get("temporal_downsample")
+            expected = "another model: of TAEHV, only single images are supported so far" if tiny else "a model for video"
+            raise wrong("clip", expected, str(vae.facts["name"]))
         self._vae = vae
         self.temporal_factor = int(factor)
         """Frames for each frame of latents after the first, which gives one frame."""

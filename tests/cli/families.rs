@@ -150,6 +150,7 @@ fn tiny_autoencoders_for_video_need_a_family_and_take_single_images() {
     weights.extend(decoder_weights(&config));
     let folder = Folder::new();
     folder.write_weights(&weights);
+    std::fs::remove_file(folder.path("model/config.json")).unwrap();
     let own = formula::input("own_latents", &[1, 16, 2, 3], 1.7);
     write_comfy_latents(&folder, &own);
     folder.write("latents.npy", &write_npy(&own));
@@ -172,8 +173,8 @@ fn tiny_autoencoders_for_video_need_a_family_and_take_single_images() {
     assert_golden(&with("latents.npy", "taew2_1"), &light);
     assert_ne!(with("own.latent", "taew2_1"), light);
     assert_ne!(with("latents.npy", "lighttaew2_1"), light);
-    let latents = |family, more| encoded(&folder, &[&["--family", family], more].concat());
-    assert_golden(&latents("lighttaew2_1", &["--unscaled"]), &latents("taew2_1", &[]));
+    let light = encoded(&folder, &["--family", "lighttaew2_1", "--unscaled"]);
+    assert_golden(&encoded(&folder, &["--family", "taew2_1"]), &light);
 }
 
 /// Tests Ideogram 4 and FIBO 2, which use FLUX.2's VAE and pack, or do not pack, its normalised
