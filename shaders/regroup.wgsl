@@ -1,5 +1,5 @@
-// regroup: y = scale * means or copies of the channels of x, at half, equal or double its size. If
-// SUM, y keeps its old value as a summand.
+// regroup: y = scale * means or copies of the channels of x, at a size that differs by the factor
+// `side`. If SUM, y keeps its old value as a summand.
 //
 // In order of place in time, row and column, the places of a channel are `places` numbers, of which
 // an image has the last side * side; the others are zero. The places of one channel follow one
@@ -13,6 +13,7 @@ const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const COPIES: bool = false;    // copies, instead of means
 const BY_PLACE: bool = false;  // the channels of one place are neighbours
 const SUM: bool = false;       // add to y
+const RELU: bool = false;      // cut off below 0, before the sum
 alias Stored = vec4<f32>;      // x as kept in memory
 alias Output = vec4<f32>;      // y as kept in memory
 
@@ -24,9 +25,9 @@ struct Params {
     x_width: u32,      // columns of x
     x_channels4: u32,  // channels of x / 4, rounded up
     x_offset: u32,     // first element of x; its row belongs to the first row of y
-    y_offset: u32,     // first element of y, whose row is even
+    y_offset: u32,     // first element of y, at the first place of a channel
     y_row: u32,        // elements from one row of y to the next
-    side: u32,         // factor between the sizes: 1 or 2
+    side: u32,         // factor between the sizes: 1, 2 or 4
     places: u32,       // places of a channel
     count: u32,        // numbers of a mean, or copies of a number
     scale: f32,        // factor of the result
@@ -82,6 +83,9 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
         }
     }
     value *= params.scale;
+    if (RELU) {
+        value = max(value, vec4<f32>(0.0));
+    }
     let target_index = params.y_offset + row * params.y_row + index % (params.width * params.channels4);
     if (SUM) {
         value += load_output(y[target_index]);

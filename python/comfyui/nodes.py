@@ -110,9 +110,10 @@ class WgvaeEncode:
         if time is None:
             _make_room(vae, vae.plan(height, width, budget, encode=True, unscaled=unscaled))
             latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
-            if vae.config["network"] == "wan" and not vae.config["is_residual"]:
-                # ComfyUI's latents of Qwen-Image-Layered have an axis for the frame, of extent 1.
-                # Those of Qwen-Image 2.1 have none.
+            layered = vae.config["network"] == "wan" and not vae.config["is_residual"]
+            if layered or vae.config.get("temporal_downsample"):
+                # ComfyUI's latents of Qwen-Image-Layered, and those of TAEHV's models, have an axis
+                # for the frame, of extent 1. Those of Qwen-Image 2.1 have none.
                 latents = latents[:, :, None]
         else:
             clip = vae.clip()
@@ -125,9 +126,10 @@ class WgvaeEncode:
 def _unscaled(vae: wgvae.Vae) -> bool:
     """Returns True if ComfyUI has this model's latents in the VAE's own scale.
 
-    FLUX.2 is the exception: its latents are packed, and in the diffusion model's scale.
+    FLUX.2 and LTX-2 are the exceptions: their latents are in the diffusion model's scale, and those
+    of FLUX.2 are packed.
     """
-    return int(vae.config["patch"]) == 1
+    return int(vae.config["patch"]) == 1 and int(vae.config["latent_channels"]) != 128
 
 
 def _make_room(vae: wgvae.Vae, plan: wgvae.Plan) -> None:

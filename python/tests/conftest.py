@@ -105,6 +105,23 @@ def taesd3(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy(tmp_path_factory.mktemp("tiny"), "taef1.diffusers", "taesd3", 64, 16, channels)
 
 
+@pytest.fixture(scope="session")
+def taehv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of TAEHV's network with an eighth of the channels and random weights.
+
+    The file does not tell whose latents it takes.
+    """
+    chance, weights = np.random.default_rng(4), {}
+    keys = ROOT / "tests" / "fixtures" / "keys" / "taew2_1.upstream.json"
+    for name, shape in json.loads(keys.read_text()).items():
+        extents = [extent // 64 * 8 if extent % 64 == 0 else extent for extent in shape]
+        scale = 1 / np.sqrt(np.prod(extents[1:])) if len(shape) > 1 else 0.1
+        weights[name] = (scale * chance.standard_normal(extents)).astype(np.float32)
+    path = tmp_path_factory.mktemp("taehv") / "model.safetensors"
+    save_file(weights, path)
+    return path
+
+
 def toy(folder: Path, keys: str, config: str, base: int, toy_base: int, changes: Mapping[str, Any]) -> Path:
     """Writes a published model with fewer channels and random weights, and returns its folder.
 

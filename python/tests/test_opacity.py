@@ -57,6 +57,17 @@ def test_frames_are_no_layers(wan_vae: wgvae.Vae) -> None:
             wan_vae.decode(normal(2, 1, 16, frames, 2, 3))
 
 
+def test_taehv_needs_a_family_and_takes_single_images(taehv: Path) -> None:
+    latents = normal(2, 1, 16, 1, 2, 3)
+    with wgvae.Vae.from_pretrained(taehv) as vae, pytest.raises(errors.InputError, match="taew2_1, lighttaew2_1"):
+        vae.decode(latents)
+    with wgvae.Vae.from_pretrained(taehv, family="taew2_1") as vae:
+        assert np.array_equal(vae.decode(latents), vae.decode(latents[:, :, 0]))
+        for refused in (lambda: vae.decode(normal(2, 1, 16, 2, 2, 3)), vae.clip):
+            with pytest.raises(errors.InputError, match="of TAEHV, only single images are supported"):
+                refused()
+
+
 def test_encodes_opacity(layered_vae: wgvae.Vae, pictures: NDArray[np.uint8]) -> None:
     expected = layered_vae.encode(pictures)
     opened = [Image.fromarray(picture) for picture in pictures]

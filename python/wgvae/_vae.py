@@ -278,7 +278,9 @@ class Vae:
         DeviceError
             If the device fails.
         """
-        array, bfloat16 = as_latents(latents, self._facts["temporal_factor"] is not None)
+        clips = self._facts["temporal_factor"] is not None
+        video = clips or bool(self.config.get("temporal_downsample"))
+        array, bfloat16 = as_latents(latents, video, clips)
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
         if max_side is not None:
             options["max_side"] = _number("max_side", max_side, "pixels")
@@ -493,7 +495,9 @@ class Clip:
         """Wraps a model. Users call :meth:`Vae.clip` instead."""
         factor = vae.facts["temporal_factor"]
         if factor is None:
-            raise wrong("clip", "a model for video", str(vae.facts["name"]))
+            tiny = vae.config.get("temporal_downsample")
+            expected = "another model: of TAEHV, only single images are supported so far" if tiny else "a model for video"
+            raise wrong("clip", expected, str(vae.facts["name"]))
         self._vae = vae
         self.temporal_factor = int(factor)
         """Frames for each frame of latents after the first, which gives one frame."""

@@ -102,7 +102,10 @@ pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static
     let is_block = |name: &str| {
         name.split_once('.').is_some_and(|(number, rest)| number.parse::<u16>().is_ok() && rest.starts_with("conv."))
     };
-    match (names.clone().any(is_block), names.clone().any(|name| name.starts_with("0."))) {
+    // taeqi2_1's encoder has no weights in its first layer, either. It changes the size at layers
+    // that are blocks in a decoder.
+    let changes = || names.clone().filter(|name| ["4.weight", "8.weight", "16.weight"].contains(name)).count() > 1;
+    match (names.clone().any(is_block), names.clone().any(|name| name.starts_with("0.")) || changes()) {
         (false, _) => "",
         (true, true) => "taesd_encoder.",
         // The first layer of the decoder has no weights.

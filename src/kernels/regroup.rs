@@ -25,7 +25,9 @@ pub struct Regrouping {
     pub copies: bool,
     /// True if the channels of one place are neighbours.
     pub by_place: bool,
-    /// True if the result is added to `y`.
+    /// True if the result is cut off below 0.
+    pub relu: bool,
+    /// True if it is added to `y`.
     pub sum: bool,
     /// Parameters.
     pub params: RegroupParams,
@@ -38,6 +40,7 @@ impl Regrouping {
             ("COPIES", Value::Bool(self.copies)),
             ("BY_PLACE", Value::Bool(self.by_place)),
             ("SUM", Value::Bool(self.sum)),
+            ("RELU", Value::Bool(self.relu)),
             ("Stored", Value::Type(self.input.wgsl_type())),
             ("Output", Value::Type(self.output.wgsl_type())),
         ];

@@ -45,6 +45,7 @@ impl WeightLayout {
                 Some(u64::from(rows) * rest * u64::from(taps))
             }
             WeightSlice::Rows { of, .. } => Some(u64::from(of) * rest),
+            WeightSlice::Inputs { of, .. } => Some(u64::from(rows) * rest * u64::from(of)),
             WeightSlice::Zeros | WeightSlice::Transform => None,
         }
     }
@@ -76,9 +77,25 @@ fn row(slice: WeightSlice, out: usize) -> usize {
         WeightSlice::All
         | WeightSlice::Tap { .. }
         | WeightSlice::SumOfTaps { .. }
+        | WeightSlice::Inputs { .. }
         | WeightSlice::Zeros
         | WeightSlice::Transform => out,
     }
+}
+
+/// Position of a slice's values in the file's tensor.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    /// Distance from the first value of a row to the first that is taken.
+    first: usize,
+    /// Number of values that are added up.
+    count: usize,
+    /// Distance between two values that are added up.
+    step: usize,
+    /// Taps in time in the file.
+    in_time: usize,
+    /// Groups of input channels in the file.
+    groups: usize,
 }
 
 /// Number of input channels that are packed together. Their taps are a few cache lines of the file,
@@ -122,31 +139,42 @@ pub(crate) fn pack_into(
             packed.extend((0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes));
         }
         WeightLayout::Filter { times, filter, c_in, c_out } => {
-            let (times, taps, c_in, c_out) =
+            let (times, taps_of_frame, c_in, c_out) =
                 (times as usize, (filter * filter) as usize, c_in as usize, c_out as usize);
             let (rows, columns) = (c_in.next_multiple_of(4), c_out.next_multiple_of(4));
-            let (first, count, in_time) = match slice {
-                WeightSlice::Tap { taps, index } => (index as usize, 1, taps as usize),
-                WeightSlice::SumOfTaps { taps } => (0, taps as usize, taps as usize),
+            let whole = Taken { first: 0, count: 1, step: 0, in_time: times, groups: 1 };
+            let taken = match slice {
+                WeightSlice::Tap { taps, index } => {
+                    Taken { first: index as usize * taps_of_frame, in_time: taps as usize, ..whole }
+                }
+                WeightSlice::SumOfTaps { taps } => {
+                    Taken { count: taps as usize, step: taps_of_frame, in_time: taps as usize, ..whole }
+                }
+                WeightSlice::Inputs { start, count, of } => {
+                    let group = c_in * times * taps_of_frame;
+                    let first = start as usize * group;
+                    Taken { first, count: count as usize, step: group, groups: of as usize, ..whole }
+                }
                 WeightSlice::All
                 | WeightSlice::Rows { .. }
                 | WeightSlice::Frames { .. }
                 | WeightSlice::Zeros
-                | WeightSlice::Transform => (0, 1, times),
+                | WeightSlice::Transform => whole,
             };
             let element = element_bytes(storage);
-            packed.resize(times * taps * rows * columns * element, 0);
-            let mut block = vec![0.0_f32; times * taps * INPUTS * columns];
+            packed.resize(times * taps_of_frame * rows * columns * element, 0);
+            let mut block = vec![0.0_f32; times * taps_of_frame * INPUTS * columns];
             for start in (0..c_in).step_by(INPUTS) {
                 let inputs = INPUTS.min(c_in - start);
                 for out in 0..c_out {
                     let row = row(slice, out);
                     for input in 0..inputs {
                         // All taps of all times, which are in one sequence in the file.
-                        for tap in 0..times * taps {
-                            let at = ((row * c_in + start + input) * in_time + first) * taps + tap;
-                            let taken = (0..count).map(|time| values[at + time * taps]).sum::<f32>();
-                            block[(tap * INPUTS + input) * columns + out] = taken * factor;
+                        for tap in 0..times * taps_of_frame {
+                            let Taken { first, count, step, in_time, groups } = taken;
+                            let at = (row * groups * c_in + start + input) * in_time * taps_of_frame + first + tap;
+                            let sum = (0..count).map(|number| values[at + number * step]).sum::<f32>();
+                            block[(tap * INPUTS + input) * columns + out] = sum * factor;
                         }
                     }
                 }

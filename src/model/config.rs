@@ -15,6 +15,7 @@ pub use self::families::{FAMILIES, Family};
 pub use self::json::is_supported_class;
 pub use self::latents::{LatentSpace, OwnLatents, Packing};
 pub(crate) use self::network::Halves;
+use self::network::NetworkFacts;
 pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
 pub use self::shapes::Derived;
 
@@ -141,7 +142,10 @@ impl AutoencoderConfig {
     /// leave out own latents that do not fill a patch.
     pub fn latent_size(&self, image: Size, space: LatentSpace) -> Size {
         let factor = self.spatial_factor();
-        let own = |extent: u32| if self.network.facts().rounds_up { extent.div_ceil(factor) } else { extent / factor };
+        let NetworkFacts { rounds_up, image_patch, .. } = self.network.facts();
+        let patch = image_patch.max(1);
+        let own =
+            |extent: u32| if rounds_up { (extent / patch).div_ceil((factor / patch).max(1)) } else { extent / factor };
         let (held, step) = (self.patch_side(space).max(1), self.latent_step(space).max(1));
         let side = |extent: u32| own(extent) / held / step * step;
         Size { width: side(image.width), height: side(image.height) }
@@ -201,11 +205,13 @@ impl AutoencoderConfig {
             return Ok(());
         }
         let kind = |config: &Self| (config.network.name(), config.latent_channels);
-        let fits = |family: &&Family| kind(&family.config()) == kind(self);
+        let fits = |family: &&Family| {
+            kind(&family.config()) == kind(self) && family.config().own_latents != OwnLatents::Unknown
+        };
         let names: Vec<&str> = FAMILIES.iter().filter(fits).map(|family| family.name).collect();
         let expected = if names.is_empty() {
             format!(
-                "latents of the diffusion model, because no published {} has {} latent channels and the scale of the VAE's own latents is unknown",
+                "latents of the diffusion model, because the scale of the VAE's own latents is unknown for {} with {} latent channels",
                 self.network.name(),
                 self.latent_channels
             )

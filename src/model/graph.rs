@@ -239,6 +239,16 @@ pub enum WeightSlice {
         /// Number of channels of each part.
         block: u32,
     },
+    /// The sum of successive groups of input channels, in f32. The file's tensor has `of` groups,
+    /// each with the input channels of the weight.
+    Inputs {
+        /// First group.
+        start: u32,
+        /// Number of groups that are added up.
+        count: u32,
+        /// Number of groups in the file.
+        of: u32,
+    },
     /// Zeros, without a tensor, for a bias that the network does not have.
     Zeros,
     /// Factors and summands of the input, without a tensor. They come from the config
@@ -318,12 +328,16 @@ pub enum Resize {
     Keep,
     /// Doubles them.
     Double,
+    /// Divides them by 4. Up to three last rows or columns are dropped.
+    Quarter,
+    /// Multiplies them by 4.
+    Quadruple,
 }
 
 /// A shortcut without weights that takes a tensor to another size and another number of channels,
 /// in one frame: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`, and the shortcuts of
-/// `AutoencoderKLHunyuanImage`. With one place for each channel it only moves pixels into channels
-/// or back.
+/// `AutoencoderKLHunyuanImage`. With as many numbers as before, it is `pixel_unshuffle` or
+/// `pixel_shuffle` of torch.
 ///
 /// Each channel of the larger tensor consists of places, in order of time, row and column: a frame
 /// of `frames`, and one of `side * side` pixels. The frame of an image is the last; the others are
@@ -349,7 +363,16 @@ impl Regroup {
 
     /// Returns the side of the square of pixels that correspond to one pixel of the smaller tensor.
     pub fn side(self) -> u32 {
-        if self.resize == Resize::Keep { 1 } else { 2 }
+        match self.resize {
+            Resize::Keep => 1,
+            Resize::Halve | Resize::Double => 2,
+            Resize::Quarter | Resize::Quadruple => 4,
+        }
+    }
+
+    /// True if the result is larger than the input.
+    pub fn grows(self) -> bool {
+        matches!(self.resize, Resize::Double | Resize::Quadruple)
     }
 
     /// Returns the number of places of a channel of the larger tensor.
@@ -359,7 +382,7 @@ impl Regroup {
 
     /// True if a tensor of `from` channels is copied to `to` channels. Otherwise means are taken.
     pub fn copies(self, from: u32, to: u32) -> bool {
-        self.resize == Resize::Double || self.resize == Resize::Keep && from < to
+        self.grows() || self.resize == Resize::Keep && from < to
     }
 
     /// Returns the number of places of one mean, or of one channel's copies, between tensors of
@@ -546,11 +569,8 @@ impl Graph {
             let is_plain = regroup.resize == Resize::Double && regroup.by_place && regroup.frames == 1 && count == 1;
             assert!(is_plain && channels.is_multiple_of(4) && sum.is_some(), "{regroup:?} to {channels} channels");
         }
-        let [height, width] = [height, width].map(|extent| match regroup.resize {
-            Resize::Halve => extent / 2,
-            Resize::Keep => extent,
-            Resize::Double => extent * 2,
-        });
+        let side = regroup.side();
+        let [height, width] = [height, width].map(|extent| if regroup.grows() { extent * side } else { extent / side });
         let inputs: Vec<TensorId> = std::iter::once(input).chain(sum).collect();
         let shape = Shape { frames, height, width, channels };
         self.push(name.to_owned(), Op::Regroup(regroup), &inputs, shape)

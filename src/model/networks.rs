@@ -31,8 +31,8 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
     let channels = config.latent_channels;
     let shape = Shape::image(latent_size.height * held, latent_size.width * held, channels);
     let transform = if space == LatentSpace::Vae {
-        let (factor, offset) = config.own_latents.scale();
-        Transform::uniform(channels, factor, offset)
+        let (factor, offset) = config.own_latents.scale(channels);
+        Transform { factor, offset, ..Transform::none(channels) }
     } else {
         let (factor, offset) = config.latent_scale();
         Transform { factor, offset, squash: false, patch: config.patch, packing: config.packing }
@@ -113,6 +113,20 @@ impl AutoencoderConfig {
     /// are for images, whatever their network: each layer is an image by itself.
     pub fn has_time(&self) -> bool {
         self.network.facts().time_changes.is_some() && self.in_channels.max(self.out_channels) == 3
+    }
+
+    /// True if the model is for video, but only its single images are supported.
+    pub fn lacks_clips(&self) -> bool {
+        matches!(&self.network, Network::Tiny(tiny) if tiny.is_video())
+    }
+
+    /// Returns the model that a clip needs, for the error of a model that has no clips.
+    pub fn clip_model(&self) -> &'static str {
+        if self.lacks_clips() {
+            "another model, for a clip: of TAEHV, only single images are supported so far"
+        } else {
+            "a video model, for a clip"
+        }
     }
 
     /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.

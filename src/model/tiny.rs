@@ -1,11 +1,17 @@
-//! Graphs of diffusers' `AutoencoderTiny`: TAESD, TAESDXL, TAESD3, TAEF1, and TAEF2, which has
-//! norms in the middle.
+//! Graphs of diffusers' `AutoencoderTiny`: TAESD, TAESDXL, TAESD3, TAEF1, and of its relatives
+//! without a class there. TAEF2 has norms in the middle, taeqi2_1 and TAESANA levels of several
+//! widths, and TAEHV's blocks remember the frame before.
 //!
 //! Layers are numbered throughout, including layers without weights, as in diffusers'
 //! `encoder.layers` and `decoder.layers`. Inside the network, images are 0 to 1.
+//!
+//! TAEHV makes several frames of one latent. Of a single image, the decoder's last frame is the
+//! result, and the encoder sees the image as often as there are frames in a latent. Each frame is a
+//! tensor of its own here, and equal frames are one tensor. The decoder computes only frames that
+//! the last one depends on.
 
 use super::config::Tiny;
-use super::graph::{Border, Conv2d, Ending, Graph, Shape, TensorId, Transform, Window};
+use super::graph::{Border, Conv2d, Ending, Graph, Regroup, Resize, Shape, TensorId, Transform, WeightSlice, Window};
 
 /// Groups and eps of the norm in a branch of TAEF2, and the factor by which the branch widens the
 /// channels.
@@ -15,52 +21,120 @@ const POOL_WIDTH: u32 = 4;
 
 /// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Tiny, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
-    let channels = network.decoder_block_out_channels[0];
-    let mut layers = Layers::new("decoder.layers");
+    let widths = &network.decoder_block_out_channels;
+    let mut layers = Layers::new("decoder.layers", network);
     let mut x = layers.graph.input(shape, Transform { squash: true, ..transform });
-    x = layers.conv(x, channels);
-    x = layers.relu(x);
-    let levels = network.num_decoder_blocks.len();
+    x = layers.conv(x, widths[0]);
+    let mut frames = vec![layers.relu(x)];
+    let needs = Needs::of(network);
     for (level, &count) in network.num_decoder_blocks.iter().enumerate() {
-        x = layers.blocks(x, count, network.use_midblock_gn && level == 0);
-        if level + 1 < levels {
-            x = layers.upsample(x);
-            x = layers.conv_without_bias(x, channels, Window::same(3));
+        frames = layers.blocks(frames, count, needs.made[level], level == 0);
+        let Some(&width) = widths.get(level + 1) else { continue };
+        // The layer that doubles the size. It may follow the 1x1 convolutions of `grow`.
+        layers.next += 1;
+        if network.is_video() {
+            let times = network.times(widths.len() - 2 - level);
+            frames = layers.grow(&frames, (times, network.grow_frames[level]), needs.read[level + 1]);
         }
+        let name = layers.name();
+        frames = layers.each(&chunks(&frames, 1), &|graph, frame| {
+            let doubled = graph.upsample(frame[0]);
+            graph.convolution(&name, doubled, width, Conv2d::of(&name, Window::same(3)).without_bias())
+        });
     }
-    x = layers.conv(x, out_channels);
-    layers.graph.output(x, Ending { factor: 2.0, offset: -1.0, clamp: false });
+    x = frames[frames.len() - 1];
+    if network.is_video() {
+        x = layers.relu(x);
+    }
+    x = layers.conv(x, out_channels * network.patch_size * network.patch_size);
+    x = layers.patches(x, true, out_channels);
+    layers.graph.output(x, Ending { factor: 2.0, offset: -1.0, clamp: network.is_video() });
     layers.graph
 }
 
 /// Builds the encoder for images of `shape`, with latents of `channels` channels.
 pub(super) fn encoder(network: &Tiny, shape: Shape, channels: u32) -> Graph {
-    let width = network.encoder_block_out_channels[0];
-    let mut layers = Layers::new("encoder.layers");
+    let mut layers = Layers::new("encoder.layers", network);
     let mut x = layers.graph.input(shape, Transform::uniform(shape.channels, 0.5, 0.5));
+    x = layers.patches(x, false, shape.channels * network.patch_size * network.patch_size);
+    // taeqi2_1 counts the layer that puts pixels into channels.
+    layers.next += u32::from(network.patch_size > 1 && !network.is_video());
+    if network.encoder_block_out_channels[0] > 0 {
+        x = layers.conv(x, network.encoder_block_out_channels[0]);
+        if network.begins_with_relu() {
+            x = layers.relu(x);
+        }
+    }
+    let changes = 0..network.temporal_downsample.len();
+    let mut frames = vec![x; changes.map(|change| network.times(change) as usize).product()];
     let last = network.num_encoder_blocks.len() - 1;
     for (level, &count) in network.num_encoder_blocks.iter().enumerate() {
-        x = match level {
-            0 => layers.conv(x, width),
-            _ => layers.conv_without_bias(x, width, Window::halving(Border::Around)),
-        };
-        x = layers.blocks(x, count, network.use_midblock_gn && level == last);
+        if level > 0 {
+            if network.is_video() {
+                frames = layers.pool_frames(&frames, network.times(level - 1));
+            }
+            let (name, width) = (layers.name(), network.encoder_block_out_channels[level]);
+            let mut conv = Conv2d::of(&name, Window::halving(Border::Around));
+            let stem = network.is_in_stem(level);
+            if !stem {
+                conv = conv.without_bias();
+            }
+            frames = layers
+                .each(&chunks(&frames, 1), &|graph, frame| graph.convolution(&name, frame[0], width, conv.clone()));
+            if stem {
+                frames = vec![layers.relu(frames[0])];
+            }
+        }
+        let all = frames.len();
+        frames = layers.blocks(frames, count, all, level == last);
     }
-    x = layers.conv(x, channels);
+    x = layers.conv(frames[frames.len() - 1], channels);
     layers.graph.output(x, Ending::NONE);
     layers.graph
 }
 
+/// Numbers of frames of each level of a decoder that the last image depends on, lowest resolution
+/// first. They are the last frames of the level.
+struct Needs {
+    /// Frames that the level's blocks read.
+    read: Vec<usize>,
+    /// Frames that the level's blocks make.
+    made: Vec<usize>,
+}
+
+impl Needs {
+    fn of(network: &Tiny) -> Self {
+        let levels = network.num_decoder_blocks.len();
+        let times = |level: usize| network.times(levels - 2 - level) as usize;
+        let (mut read, mut made) = (vec![1_usize; levels], vec![1; levels]);
+        for level in (0..levels).rev() {
+            let frames: usize = (0..level).map(times).product();
+            if level + 1 < levels {
+                made[level] = read[level + 1].div_ceil(times(level));
+            }
+            // Each block reads one frame before those that it makes.
+            read[level] = frames.min(made[level] + network.num_decoder_blocks[level] as usize);
+        }
+        Self { read, made }
+    }
+}
+
+/// Cuts `frames` into groups of `count` frames.
+fn chunks(frames: &[TensorId], count: usize) -> Vec<Vec<TensorId>> {
+    frames.chunks(count).map(<[TensorId]>::to_vec).collect()
+}
+
 /// A graph under construction, to which layers are added one after another.
-struct Layers {
+struct Layers<'a> {
     graph: Graph,
     name: &'static str,
+    network: &'a Tiny,
     next: u32,
 }
 
-impl Layers {
-    fn new(name: &'static str) -> Self {
-        Self { graph: Graph::default(), name, next: 0 }
+impl<'a> Layers<'a> {
+    fn new(name: &'static str, network: &'a Tiny) -> Self {
+        Self { graph: Graph::default(), name, network, next: 0 }
     }
 
     /// Returns the name of the next layer.
@@ -75,57 +149,133 @@ impl Layers {
         self.graph.conv2d(&name, x, channels, 3)
     }
 
-    fn conv_without_bias(&mut self, x: TensorId, channels: u32, window: Window) -> TensorId {
-        let name = self.name();
-        self.graph.convolution(&name, x, channels, Conv2d::of(&name, window).without_bias())
-    }
-
     fn relu(&mut self, x: TensorId) -> TensorId {
         self.next += 1;
         self.graph.relu(x)
     }
 
-    fn upsample(&mut self, x: TensorId) -> TensorId {
-        self.next += 1;
-        self.graph.upsample(x)
+    /// Moves channels into squares of pixels if `grow`, else back, so that `channels` remain.
+    fn patches(&mut self, x: TensorId, grow: bool, channels: u32) -> TensorId {
+        let resize = match (self.network.patch_size, grow) {
+            (2, true) => Resize::Double,
+            (2, false) => Resize::Halve,
+            (4, true) => Resize::Quadruple,
+            (4, false) => Resize::Quarter,
+            _ => return x,
+        };
+        self.graph.regroup("patches", x, Regroup { resize, ..Regroup::COPY }, channels, None)
     }
 
-    /// Adds `count` blocks, each with a branch before it if `pooled`.
-    fn blocks(&mut self, mut x: TensorId, count: u32, pooled: bool) -> TensorId {
-        for _ in 0..count {
+    /// Makes a frame of each of `sources`, and only one of equal neighbours. It begins with the
+    /// last: a sum then overwrites a frame that no later source contains.
+    fn each(&mut self, sources: &[Vec<TensorId>], make: &dyn Fn(&mut Graph, &[TensorId]) -> TensorId) -> Vec<TensorId> {
+        let mut made: Vec<TensorId> = Vec::new();
+        for (index, source) in sources.iter().enumerate().rev() {
+            let frame = match made.last() {
+                Some(frame) if sources[index + 1] == *source => *frame,
+                _ => make(&mut self.graph, source),
+            };
+            made.push(frame);
+        }
+        made.reverse();
+        made
+    }
+
+    /// Adds `count` blocks, and returns the last `made` frames. In the middle, TAEF2 has a branch
+    /// before each block.
+    fn blocks(&mut self, mut frames: Vec<TensorId>, count: u32, made: usize, middle: bool) -> Vec<TensorId> {
+        for later in (0..count as usize).rev() {
             let name = self.name();
-            if pooled {
-                x = self.pool(&format!("{name}.pool"), x);
+            if self.network.use_midblock_gn && middle {
+                frames = self.each(&chunks(&frames, 1), &|graph, frame| pool(graph, &format!("{name}.pool"), frame[0]));
             }
-            x = self.block(&format!("{name}.conv"), x);
+            // Zeros come before the first frame of all, which has no past here.
+            let skipped = frames.len().saturating_sub(made + later);
+            let remembers = self.network.is_video();
+            let first = |frame: usize| frame.saturating_sub(usize::from(remembers));
+            let sources: Vec<_> = (skipped..frames.len()).map(|last| frames[first(last)..=last].to_vec()).collect();
+            frames = self.each(&sources, &|graph, frame| block(graph, &format!("{name}.conv"), frame, remembers));
         }
-        x
+        frames
     }
 
-    /// Adds an `AutoencoderTinyBlock`: `relu(conv(relu(conv(relu(conv(x))))) + x)`.
-    fn block(&mut self, name: &str, x: TensorId) -> TensorId {
-        let graph = &mut self.graph;
-        let channels = graph.shape(x).channels;
-        let mut hidden = graph.conv2d(&format!("{name}.0"), x, channels, 3);
-        for part in [2, 4] {
-            hidden = graph.relu(hidden);
-            hidden = graph.conv2d(&format!("{name}.{part}"), hidden, channels, 3);
-        }
-        let sum = graph.add(x, hidden);
-        graph.relu(sum)
+    /// Adds a 1x1 convolution of `count` successive frames to one frame.
+    fn pool_frames(&mut self, frames: &[TensorId], count: u32) -> Vec<TensorId> {
+        let name = format!("{}.conv", self.name());
+        self.each(&chunks(frames, count as usize), &|graph, frames| {
+            over_frames(graph, &Conv2d::of(&name, Window::same(1)).without_bias(), frames, count)
+        })
     }
 
-    /// Adds `x + conv(relu(group_norm(conv(x))))`, with 1x1 convolutions to four times the channels
-    /// and back.
-    fn pool(&mut self, name: &str, x: TensorId) -> TensorId {
+    /// Adds a 1x1 convolution of each frame to `times` frames, and returns the last `wanted` of
+    /// all. The weights can make `stored` frames, of which the last are used.
+    fn grow(&mut self, frames: &[TensorId], (times, stored): (u32, u32), wanted: usize) -> Vec<TensorId> {
+        let name = format!("{}.conv", self.name());
         let graph = &mut self.graph;
-        let channels = graph.shape(x).channels;
-        let [wide, narrow] = [0, 3].map(|part| format!("{name}.{part}"));
-        let pointwise = |name: &str| Conv2d::of(name, Window::same(1)).without_bias();
-        let mut hidden = graph.convolution(&wide, x, channels * POOL_WIDTH, pointwise(&wide));
-        hidden = graph.group_norm(&format!("{name}.1"), hidden, POOL_GROUPS, POOL_EPS);
+        let all = frames.iter().flat_map(|frame| (0..times).map(move |index| (*frame, index)));
+        let mut made = Vec::new();
+        for (x, index) in all.skip(frames.len() * times as usize - wanted) {
+            let channels = graph.shape(x).channels;
+            let (start, of) = ((stored - times + index) * channels, stored * channels);
+            let rows = WeightSlice::Rows { start, block: channels, step: of, of };
+            let conv = Conv2d::of(&name, Window::same(1)).without_bias().taking(rows);
+            made.push(graph.convolution(&name, x, channels, conv));
+        }
+        made
+    }
+}
+
+/// Adds an `AutoencoderTinyBlock`: `relu(conv(relu(conv(relu(conv(x))))) + x)`, where `x` is the
+/// last of `frames`. If it `remembers`, the first convolution also sees the frame before.
+fn block(graph: &mut Graph, name: &str, frames: &[TensorId], remembers: bool) -> TensorId {
+    let x = frames[frames.len() - 1];
+    let channels = graph.shape(x).channels;
+    let first = Conv2d::of(&format!("{name}.0"), Window::same(3));
+    let mut hidden = if remembers {
+        // The file has the filters of the frame itself first.
+        let seen: Vec<TensorId> = frames.iter().rev().copied().collect();
+        over_frames(graph, &first, &seen, 2)
+    } else {
+        graph.convolution(&format!("{name}.0"), x, channels, first)
+    };
+    for part in [2, 4] {
         hidden = graph.relu(hidden);
-        hidden = graph.convolution(&narrow, hidden, channels, pointwise(&narrow));
-        graph.add(x, hidden)
+        hidden = graph.conv2d(&format!("{name}.{part}"), hidden, channels, 3);
     }
+    let sum = graph.add(x, hidden);
+    graph.relu(sum)
+}
+
+/// Adds `conv` of several frames that keeps the number of channels. Its filters have input channels
+/// for `of` frames, of which the first are `frames`; all others are zero.
+fn over_frames(graph: &mut Graph, conv: &Conv2d, frames: &[TensorId], of: u32) -> TensorId {
+    let channels = graph.shape(frames[0]).channels;
+    let name = conv.weight.name.trim_end_matches(".weight");
+    let add = |graph: &mut Graph, frame, start: usize, count: usize, conv: Conv2d| {
+        let [start, count] = [start, count].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        graph.convolution(name, frame, channels, conv.taking(WeightSlice::Inputs { start, count, of }))
+    };
+    if frames.iter().all(|frame| *frame == frames[0]) {
+        return add(graph, frames[0], 0, frames.len(), conv.clone());
+    }
+    let mut sum = None;
+    for (index, frame) in frames.iter().enumerate().rev() {
+        let own = if index == 0 { conv.clone() } else { conv.clone().without_bias() };
+        let seen = add(graph, *frame, index, 1, own);
+        sum = Some(sum.map_or(seen, |sum| graph.add(sum, seen)));
+    }
+    sum.unwrap_or(frames[0])
+}
+
+/// Adds `x + conv(relu(group_norm(conv(x))))`, with 1x1 convolutions to four times the channels and
+/// back.
+fn pool(graph: &mut Graph, name: &str, x: TensorId) -> TensorId {
+    let channels = graph.shape(x).channels;
+    let [wide, narrow] = [0, 3].map(|part| format!("{name}.{part}"));
+    let pointwise = |name: &str| Conv2d::of(name, Window::same(1)).without_bias();
+    let mut hidden = graph.convolution(&wide, x, channels * POOL_WIDTH, pointwise(&wide));
+    hidden = graph.group_norm(&format!("{name}.1"), hidden, POOL_GROUPS, POOL_EPS);
+    hidden = graph.relu(hidden);
+    hidden = graph.convolution(&narrow, hidden, channels, pointwise(&narrow));
+    graph.add(x, hidden)
 }

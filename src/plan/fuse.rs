@@ -98,6 +98,7 @@ impl Fusing<'_> {
                     input,
                     sum,
                     output,
+                    relu: false,
                     scale: 1.0,
                 }));
             }
@@ -174,7 +175,8 @@ impl Fusing<'_> {
     }
 
     /// Fuses an activation. A convolution applies a `ReLU` as it writes if the `ReLU` alone reads
-    /// its output. Readers apply every other activation as they read.
+    /// its output. One with a stride cannot, so a copy does. Readers apply every other activation
+    /// as they read.
     fn activate(&mut self, input: TensorId, activation: Activation, output: TensorId) {
         let view = self.views[input.0];
         let alone = self.readers[input.0].len() == 1 && view.prologue == Prologue::default();
@@ -182,7 +184,13 @@ impl Fusing<'_> {
             && alone
             && let Some(conv) = self.convolution(view.stored)
         {
-            (conv.relu, conv.output) = (true, output);
+            if conv.window.stride == 1 {
+                (conv.relu, conv.output) = (true, output);
+            } else {
+                let (name, regroup) = (format!("{} (ReLU)", conv.name), Regroup::COPY);
+                let copy = Shortcut { name, regroup, input: view.stored, sum: None, output, relu: true, scale: 1.0 };
+                self.fused.stages.push(Stage::Shortcut(copy));
+            }
             return;
         }
         assert!(
@@ -198,7 +206,9 @@ impl Fusing<'_> {
         let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
         let output = node.output;
         let conv = self.producer(branch).unwrap_or_else(|| panic!("no convolution produces the branch of {output:?}"));
-        let is_shortcut = self.readers[node.inputs[0].0] == [index];
+        // A product adds no shortcut as it runs.
+        let is_product = matches!(&self.fused.stages[conv], Stage::Conv(conv) if conv.window.side == 1);
+        let is_shortcut = self.readers[node.inputs[0].0] == [index] && !is_product;
         let shortcut = self.fused.stages.iter().position(|stage| {
             matches!(stage, Stage::Conv(conv) if is_shortcut && conv.output == residual && is_plain_product(conv))
         });
@@ -229,7 +239,7 @@ impl Fusing<'_> {
         let output = TensorId(self.fused.shapes.len());
         self.fused.shapes.push(self.fused.shape(input));
         let (name, regroup) = (format!("{} (copy of a summand)", node.name), Regroup::COPY);
-        let copy = Shortcut { name, regroup, input, sum: None, output, scale: 1.0 };
+        let copy = Shortcut { name, regroup, input, sum: None, output, relu: false, scale: 1.0 };
         self.fused.stages.insert(stage, Stage::Shortcut(copy));
         output
     }

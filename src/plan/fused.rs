@@ -166,6 +166,8 @@ pub struct Shortcut {
     pub sum: Option<TensorId>,
     /// Tensor that it produces.
     pub output: TensorId,
+    /// True if the result, without the summand, is cut off below zero.
+    pub relu: bool,
     /// Factor of the result, without the summand.
     pub scale: f32,
 }

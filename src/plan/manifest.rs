@@ -23,6 +23,7 @@ impl WeightUse {
             | WeightSlice::SumOfTaps { .. }
             | WeightSlice::Rows { .. }
             | WeightSlice::Frames { .. }
+            | WeightSlice::Inputs { .. }
             | WeightSlice::Transform => (weight.name.as_str(), factor),
         };
         Self { name: name.to_owned(), take: weight.take, layout, storage, factor, bytes: layout.bytes(storage) }

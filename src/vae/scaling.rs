@@ -34,9 +34,8 @@ impl Vae {
         if config.takes_own_latents() {
             return Ok(encoded);
         }
-        let (factor, offset) = config.own_latents.scale();
-        let channels = config.latent_channels as usize;
-        scale_latents(&encoded, &vec![factor; channels], &vec![offset; channels], 1, Packing::ByChannel)
+        let (factor, offset) = config.own_latents.scale(config.latent_channels);
+        scale_latents(&encoded, &factor, &offset, 1, Packing::ByChannel)
     }
 }
 

@@ -129,8 +129,12 @@ impl VaeWeights {
 fn check_half_range(weight: &WeightUse, values: &[f32]) -> Result<()> {
     const HALF_MAX: f32 = 65_504.0;
     let is_half = weight.storage != Storage::F32 && matches!(weight.layout, WeightLayout::Filter { .. });
-    // If three taps are summed, none of them may exceed a third of the range.
-    let most = if matches!(weight.take, WeightSlice::SumOfTaps { .. }) { HALF_MAX / 3.0 } else { HALF_MAX };
+    // If several values are summed, none of them may exceed its share of the range.
+    let most = match weight.take {
+        WeightSlice::SumOfTaps { .. } => HALF_MAX / 3.0,
+        WeightSlice::Inputs { count: 2.., .. } => HALF_MAX / 2.0,
+        _ => HALF_MAX,
+    };
     match values.iter().position(|value| is_half && value.abs() > most) {
         None => Ok(()),
         Some(index) => Err(Error::Tensor {

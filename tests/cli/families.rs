@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use pollster::block_on;
 use wgvae::HostTensor;
-use wgvae::config::AutoencoderConfig;
+use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::files::FileSource;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::read_header;
@@ -150,6 +150,42 @@ fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
         folder.write("even.npy", &write_npy(&formula::input("image", &[3, 32, 48], 1.0)));
         back("even.npy").ok();
     }
+}
+
+/// Tests TAEHV's network: files of several trainings have the same tensors, but take latents in
+/// different scales.
+#[test]
+fn tiny_autoencoders_for_video_need_a_family_and_take_single_images() {
+    let config = Family::find("taew2_1").unwrap().config();
+    let mut weights = encoder_weights(&config);
+    weights.extend(decoder_weights(&config));
+    let folder = Folder::new();
+    folder.write_weights(&weights);
+    std::fs::remove_file(folder.path("model/config.json")).unwrap();
+    let own = formula::input("own_latents", &[1, 16, 2, 3], 1.7);
+    write_comfy_latents(&folder, &own);
+    folder.write("latents.npy", &write_npy(&own));
+    folder.write("clip.npy", &write_npy(&formula::input("latents", &[1, 16, 2, 2, 3], 1.7)));
+    folder.write("image.npy", &write_npy(&formula::input("image", &[3, 16, 24], 1.0)));
+
+    let decode = |latents: &'static str| ["decode", "--model", "model", "--latents", latents, "-o", "out.npy"];
+    let candidates = ["family", "taew2_1", "lighttaew2_1", "found none"];
+    folder.run(&decode("latents.npy")).failed("no family", 1, &candidates);
+    folder.run(&decode("own.latent")).failed("no family", 1, &candidates);
+    folder.encode(&["--image", "image.npy", "-o", "none.npy"]).failed("no family", 1, &candidates);
+    let clip = [decode("clip.npy").as_slice(), &["--family", "taew2_1"]].concat();
+    folder.run(&clip).failed("a clip", 1, &["of TAEHV, only single images are supported"]);
+    let plan = ["plan", "--family", "taew2_1", "--size", "64x64", "--frames", "5"];
+    folder.run_without_adapter(&plan).failed("a clip", 1, &["of TAEHV, only single images are supported"]);
+
+    // One training takes the VAE's own latents as they are, the other the diffusion model's.
+    let with = |latents, family| decoded(&folder, "model", latents, &["--family", family]);
+    let light = with("own.latent", "lighttaew2_1");
+    assert_golden(&with("latents.npy", "taew2_1"), &light);
+    assert_ne!(with("own.latent", "taew2_1"), light);
+    assert_ne!(with("latents.npy", "lighttaew2_1"), light);
+    let light = encoded(&folder, &["--family", "lighttaew2_1", "--unscaled"]);
+    assert_golden(&encoded(&folder, &["--family", "taew2_1"]), &light);
 }
 
 /// Tests Ideogram 4 and FIBO 2, which use FLUX.2's VAE and pack, or do not pack, its normalised

@@ -103,9 +103,17 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
             Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
         },
+        |config, number, _, list| {
+            let flags = || list.iter().map(|number| number % 3 > 0).collect();
+            match &mut config.network {
+                Network::Wan(wan) => wan.temperal_downsample = flags(),
+                Network::Tiny(tiny) => (tiny.temporal_downsample, tiny.patch_size) = (flags(), number),
+                Network::Kl(_) | Network::SeedVr(_) => config.in_channels = number,
+            }
+        },
         |config, number, _, list| match &mut config.network {
-            Network::Wan(wan) => wan.temperal_downsample = list.iter().map(|number| number % 3 > 0).collect(),
-            Network::Kl(_) | Network::Tiny(_) | Network::SeedVr(_) => config.in_channels = number,
+            Network::Tiny(tiny) => tiny.grow_frames = list.to_vec(),
+            Network::Kl(_) | Network::Wan(_) | Network::SeedVr(_) => config.in_channels = number,
         },
         |config, _, number, _| config.scaling_factor = f64::from(number),
         |config, _, number, _| config.shift_factor = Some(f64::from(number)),

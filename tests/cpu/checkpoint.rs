@@ -137,6 +137,9 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
         ("qwen_image.diffusers", "the shapes: family qwen_image or wan21"),
         ("wan21.original", "the shapes: family qwen_image or wan21"),
         ("taef2.upstream_decoder", "the shapes: family taef2"),
+        ("taeqi2_1.upstream_decoder", "the shapes: family taeqi2_1"),
+        ("taehv1_5.upstream", "the shapes: family taehv1_5"),
+        ("taeltx2_3.upstream", "the shapes: family taeltx_2 or taeltx2_3"),
         ("seedvr2.original", "the shapes: family seedvr2"),
         ("flux2.bfl", "the shapes: family flux2"),
         ("flux2_small_decoder.diffusers", "the shapes: family flux2_small_decoder"),
@@ -197,6 +200,36 @@ fn names_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
     assert_eq!(named.config().own_latents, stand_in("sdxl"));
 }
 
+/// Files of TAEHV do not tell whose latents they take.
+#[test]
+fn taehv_needs_a_family() {
+    for (list, wanted, names) in [
+        ("taew2_1.upstream", "one of taehv, taew2_1, lighttaew2_1 (", ["taew2_1", "lighttaew2_1"]),
+        ("taew2_2.upstream", "one of taew2_2, lighttaew2_2 (", ["taew2_2", "lighttaew2_2"]),
+    ] {
+        let open = || open_hollow(&key_list(list));
+        for space in [LatentSpace::Model, LatentSpace::Vae] {
+            let text = open().check_space(space).expect_err("several").to_string();
+            let wanted = if space == LatentSpace::Model { wanted } else { names[1] };
+            assert!(text.contains(wanted), "{text}");
+        }
+        for name in names {
+            let named = open().with_family(name).expect("fits");
+            for space in [LatentSpace::Model, LatentSpace::Vae] {
+                named.check_space(space).expect("known");
+            }
+            assert_eq!(named.config().takes_own_latents(), name.starts_with("light"), "{name}");
+        }
+        let text = open().with_family("taesd3").expect_err("another network").to_string();
+        assert!(text.contains("a family of the weights' kind (TAEHV"), "{text}");
+    }
+    // Its VAE's own latents have a scale among that VAE's weights.
+    let ltx = open_hollow(&key_list("taeltx2_3.upstream"));
+    ltx.check_space(LatentSpace::Model).expect("known");
+    let text = ltx.check_space(LatentSpace::Vae).expect_err("unknown").to_string();
+    assert!(text.contains("latents of the diffusion model, because"), "{text}");
+}
+
 #[test]
 fn files_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
     let numbers = |scale: f32, shift: f32| [("vae_scale", scale), ("vae_shift", shift)];
@@ -225,15 +258,16 @@ fn weights_of_zeros_alone_are_refused_where_all_latents_pass() {
 
 #[test]
 fn both_of_taesds_own_files_are_one_model() {
-    let half = |list| -> Box<dyn ByteSource> { Box::new(Hollow::new(&key_list(list), serde_json::json!({}), None)) };
-    for [encoder, decoder] in
-        [["taesd.upstream_encoder", "taesd.upstream_decoder"], ["taef2.upstream_encoder", "taef2.upstream_decoder"]]
-    {
-        let checkpoint = block_on(Checkpoint::from_sources(vec![half(encoder), half(decoder)], None)).expect("a VAE");
+    let half =
+        |list: &str| -> Box<dyn ByteSource> { Box::new(Hollow::new(&key_list(list), serde_json::json!({}), None)) };
+    for (model, first) in [("taesd", 0), ("taef2", 0), ("taeqi2_1", 1), ("taesana", 0)] {
+        let halves = ["encoder", "decoder"].map(|name| half(&format!("{model}.upstream_{name}")));
+        let checkpoint = block_on(Checkpoint::from_sources(halves.into(), None)).expect("a VAE");
         assert!(checkpoint.has_encoder() && checkpoint.has_decoder());
         // The tensor's name in the file, and in diffusers.
         assert_eq!(checkpoint.tensor("decoder.layers.0.weight").expect("there").file_name, "1.weight");
-        assert_eq!(checkpoint.tensor("encoder.layers.0.weight").expect("there").file_name, "0.weight");
+        let name = format!("{first}.weight");
+        assert_eq!(checkpoint.tensor(&format!("encoder.layers.{name}")).expect("there").file_name, name);
     }
     let twice = vec![half("taesd.upstream_decoder"), half("taesd.upstream_decoder")];
     let text = block_on(Checkpoint::from_sources(twice, None)).expect_err("the same half").to_string();

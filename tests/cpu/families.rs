@@ -93,6 +93,7 @@ fn streams_beyond_half_precision() {
         ("toy_flux2", "conv_in"),
         ("taesd", "layers.0"),
         ("taef2", "layers.0"),
+        ("toy_taesana", "layers.0"),
         ("toy_wan", "conv_in"),
         ("toy_qwen_image21", "conv_in"),
         ("toy_hunyuan_image", "conv_in"),
@@ -139,6 +140,13 @@ fn tiny() {
 #[test]
 fn taef2() {
     family("taef2");
+}
+
+#[test]
+fn tiny_without_a_class() {
+    for name in ["toy_taeqi2_1", "toy_taesana", "toy_taew2_1", "toy_lighttaew2_1", "toy_taew2_2", "toy_taeltx2_3"] {
+        family(name);
+    }
 }
 
 #[test]

@@ -110,6 +110,15 @@ fn taef2() {
 }
 
 #[test]
+fn tiny_without_a_class() {
+    check_fixture("toy_taeqi2_1");
+    check_fixture("toy_taesana");
+    for name in ["toy_taew2_1", "toy_lighttaew2_1", "toy_taew2_2", "toy_taeltx2_3"] {
+        check_fixture(name);
+    }
+}
+
+#[test]
 fn wan() {
     check_fixture("toy_wan");
     check_fixture("toy_wan_one_block");

@@ -11,7 +11,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 26] = [
+const LISTS: [(&str, &str, [bool; 2]); 34] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -30,6 +30,14 @@ const LISTS: [(&str, &str, [bool; 2]); 26] = [
     ("taef1.diffusers", "AutoencoderTiny", [true, true]),
     ("taef2.upstream_encoder", "AutoencoderTiny", [true, false]),
     ("taef2.upstream_decoder", "AutoencoderTiny", [false, true]),
+    ("taeqi2_1.upstream_encoder", "AutoencoderTiny", [true, false]),
+    ("taeqi2_1.upstream_decoder", "AutoencoderTiny", [false, true]),
+    ("taesana.upstream_encoder", "AutoencoderTiny", [true, false]),
+    ("taesana.upstream_decoder", "AutoencoderTiny", [false, true]),
+    ("taew2_1.upstream", "TAEHV", [true, true]),
+    ("taew2_2.upstream", "TAEHV", [true, true]),
+    ("taehv1_5.upstream", "TAEHV", [true, true]),
+    ("taeltx2_3.upstream", "TAEHV", [true, true]),
     ("qwen_image.diffusers", "AutoencoderKLWan", [true, true]),
     ("wan21.original", "AutoencoderKLWan", [true, true]),
     ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
@@ -174,7 +182,7 @@ fn hunyuan_image_needs_no_axis_for_time() {
 fn an_unknown_tensor_is_reported_by_its_name() {
     for (list, _, halves) in LISTS {
         let whole = key_list(list);
-        let bare = list.contains("upstream");
+        let bare = list.contains("upstream_");
         for (half, _) in ["encoder", "decoder"].into_iter().zip(halves).filter(|(_, there)| *there) {
             let name = if bare { "3.conv.9.scale".to_owned() } else { format!("{half}.mid.conv_mystery.weight") };
             let mut shapes = whole.clone();

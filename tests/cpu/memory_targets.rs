@@ -42,7 +42,7 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
 #[test]
 fn images_of_1024_pixels() {
     type Planned = fn(&str, Option<Bytes>) -> Plan;
-    let targets: [(&str, Planned, u64); 9] = [
+    let targets: [(&str, Planned, u64); 13] = [
         ("sd15", encode, 716),
         ("flux2", decode, 1228),
         ("cogview4", decode, 2457),
@@ -52,6 +52,10 @@ fn images_of_1024_pixels() {
         ("qwen_image21", encode, 504),
         ("hunyuan_image", decode, 1057),
         ("hunyuan_image", encode, 834),
+        ("taeqi2_1", decode, 105),
+        ("taeqi2_1", encode, 109),
+        ("taew2_1", decode, 182),
+        ("taew2_1", encode, 295),
     ];
     for (family, plan, mebibytes) in targets {
         let most = Bytes(mebibytes * MIB);

@@ -110,10 +110,35 @@ fn taesds_own_files_have_half_a_model_each() {
         assert_eq!(layout, Layout::Taesd, "{list}");
         assert_eq!(found, halves(both.clone(), &[half]), "{list}");
     }
-    for (list, half) in [("taef2.upstream_encoder", "encoder."), ("taef2.upstream_decoder", "decoder.")] {
+    for (list, half) in [
+        ("taef2.upstream_encoder", "encoder."),
+        ("taef2.upstream_decoder", "decoder."),
+        ("taeqi2_1.upstream_encoder", "encoder."),
+        ("taeqi2_1.upstream_decoder", "decoder."),
+        ("taesana.upstream_encoder", "encoder."),
+        ("taesana.upstream_decoder", "decoder."),
+    ] {
         let found = translated(&key_list(list)).1;
         assert_eq!(found.len(), key_list(list).len(), "{list}");
         assert!(found.keys().all(|name| name.starts_with(half)), "{list}");
+    }
+}
+
+/// Tests both spellings with prefixes, in one file and alone.
+#[test]
+fn halves_of_tiny_autoencoders_have_prefixes_in_one_file() {
+    for model in ["taesd", "taef2", "taeqi2_1", "taesana"] {
+        let half = |half: &str, prefix: &str| -> Shapes {
+            let list = key_list(&format!("{model}.upstream_{half}"));
+            list.into_iter().map(|(name, shape)| (format!("{prefix}{half}.{name}"), shape)).collect()
+        };
+        for prefix in ["", "taesd_"] {
+            let [encoder, decoder] = ["encoder", "decoder"].map(|name| translated(&half(name, prefix)).1);
+            let both = half("encoder", prefix).into_iter().chain(half("decoder", prefix)).collect();
+            let (layout, found) = translated(&both);
+            assert_eq!(layout, Layout::Taesd, "{model} {prefix}");
+            assert_eq!(found, encoder.into_iter().chain(decoder).collect(), "{model} {prefix}");
+        }
     }
 }
 
@@ -219,8 +244,7 @@ fn wan_22_is_refused_by_its_filters() {
 
 #[test]
 fn other_models_are_refused_by_name() {
-    let cases: [(&[&str], &str); 10] = [
-        (&["decoder.22.bias", "decoder.1.weight"], "TAEHV"),
+    let cases: [(&[&str], &str); 9] = [
         (&["decoder.up_blocks.0.0.attn.to_qkv_multiscale.0.proj_in.weight"], "DC-AE"),
         (&["encoder.stages.0.op_list.0.main.conv.conv.weight", "decoder.stages.0.x"], "DC-AE"),
         (&["decoder.stages.0.op_list.0.main.conv.conv.weight"], "DC-AE"),
@@ -285,7 +309,7 @@ fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
 /// Tests names in the original code's layout and of models without a class in diffusers.
 #[test]
 fn other_models_are_refused_by_their_own_names() {
-    let cases: [(&str, &[u64], &str); 10] = [
+    let cases: [(&str, &[u64], &str); 11] = [
         ("decoder.conv_in.weight", &[1024, 32, 3, 3, 3], "HunyuanImage 3"),
         ("student.dconv_encoder.proj_out.weight", &[8, 8], "Mage-VAE"),
         ("decoder.conv_in_x_t.weight", &[8, 8, 3, 3], "the diffusion decoder of LTX-2.5"),
@@ -294,8 +318,9 @@ fn other_models_are_refused_by_their_own_names() {
         ("decoder.mid.block_1.mix_factor", &[1], "Stable Video Diffusion"),
         ("decoder.blocks.2.blocks.3.stack.5.weight", &[8], "Mochi"),
         ("decoder.unpatcher3d.wavelets", &[2], "Cosmos"),
-        ("taesd_decoder.1.weight", &[256, 64, 3, 3], "taeqi2_1"),
-        ("taesd_encoder.0.weight", &[32, 3, 3, 3], "TAESANA"),
+        ("decoder.1.conv.0.weight", &[1024, 1, 7, 7], "_super"),
+        ("decoder.1.weight", &[1024, 128, 3, 3], "taeltx2_3_wide"),
+        ("decoder.1.weight", &[256, 24, 3, 3], "taeh3"),
     ];
     for (name, shape, wanted) in cases {
         let text = refusal(&[(name.to_owned(), shape.to_vec())].into());

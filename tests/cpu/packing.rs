@@ -85,6 +85,22 @@ fn a_filter_of_three_frames_is_taken_whole_or_in_part() {
     assert_eq!(found(1, WeightSlice::SumOfTaps { taps: 3 }), [30.0, 33.0, 36.0, 39.0, 42.0, 45.0, 48.0, 51.0, 54.0]);
 }
 
+/// Tests takes of `[2, 3 * 2, 1, 1]`: three groups of two input channels.
+#[test]
+fn groups_of_input_channels_are_taken_alone_or_added_up() {
+    let values: Vec<f32> = (1_u8..=12).map(f32::from).collect();
+    let found = |start, count| -> Vec<f32> {
+        let layout = WeightLayout::Filter { times: 1, filter: 1, c_in: 2, c_out: 2 };
+        let packed = packed(&values, layout, WeightSlice::Inputs { start, count, of: 3 });
+        // Output channels of the first input channel, then of the second.
+        [0, 1, 4, 5].map(|index| packed[index]).to_vec()
+    };
+    assert_eq!(found(0, 1), [1.0, 7.0, 2.0, 8.0]);
+    assert_eq!(found(2, 1), [5.0, 11.0, 6.0, 12.0]);
+    assert_eq!(found(0, 2), [4.0, 16.0, 6.0, 18.0]);
+    assert_eq!(found(0, 3), [9.0, 27.0, 12.0, 30.0]);
+}
+
 /// Take like `SeedVR`'s `upscale_conv`: two frames of four pixels of two channels, which the file
 /// stores by pixel, frame and channel.
 const FRAMES: WeightSlice = WeightSlice::Frames { frames: 2, parts: 4, block: 2 };

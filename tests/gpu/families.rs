@@ -50,6 +50,13 @@ fn taef2() {
 }
 
 #[test]
+fn tiny_without_a_class() {
+    for name in ["toy_taeqi2_1", "toy_taesana", "toy_taew2_1", "toy_lighttaew2_1", "toy_taew2_2", "toy_taeltx2_3"] {
+        family(name);
+    }
+}
+
+#[test]
 fn wan() {
     family("toy_wan");
     family("toy_wan_one_block");

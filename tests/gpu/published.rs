@@ -112,6 +112,18 @@ fn tiny() {
     runs("taesd3", &["taef1.diffusers"]);
     runs("taef1", &["taef1.diffusers"]);
     runs("taef2", &["taef2.upstream_encoder", "taef2.upstream_decoder"]);
+    runs("taeqi2_1", &["taeqi2_1.upstream_encoder", "taeqi2_1.upstream_decoder"]);
+    runs("taesana", &["taesana.upstream_encoder", "taesana.upstream_decoder"]);
+    for family in ["taehv", "taew2_1", "lighttaew2_1"] {
+        runs(family, &["taew2_1.upstream"]);
+    }
+    for family in ["taew2_2", "lighttaew2_2"] {
+        runs(family, &["taew2_2.upstream"]);
+    }
+    runs("taehv1_5", &["taehv1_5.upstream"]);
+    for family in ["taeltx_2", "taeltx2_3"] {
+        runs(family, &["taeltx2_3.upstream"]);
+    }
 }
 
 #[test]

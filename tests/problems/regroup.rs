@@ -1,4 +1,5 @@
-//! Problems of `regroup`: the shortcuts of residual levels and of size changes.
+//! Problems of `regroup`: the shortcuts of residual levels and of size changes, and patches of
+//! pixels.
 
 use wgvae::Storage;
 use wgvae::kernels::regroup::{RegroupParams, Regrouping};
@@ -22,10 +23,10 @@ pub(super) fn problems() -> Vec<Problem> {
             for (from, to, frames) in
                 [(96, 96, 2), (96, 48, 2), (64, 32, 1), (12, 6, 1), (3, 6, 2), (128, 32, 1), (4, 7, 1)]
             {
-                problems.push(copies(storage, by_place, (from, to), frames, 2));
+                problems.push(copies([storage; 2], by_place, (from, to), frames, 2));
             }
             for channels in [(16, 128), (3, 6), (5, 20)] {
-                problems.push(copies(storage, by_place, channels, 1, 1));
+                problems.push(copies([storage; 2], by_place, channels, 1, 1));
             }
         }
         problems.push(every_second_row(storage));
@@ -33,6 +34,13 @@ pub(super) fn problems() -> Vec<Problem> {
         for channels in [(64, 8), (18, 6)] {
             problems.push(means([storage, Storage::F32], false, channels, 1, 1));
         }
+        // Images with and without opacity, whose patches of 2x2 pixels are channels.
+        for channels in [3, 4] {
+            problems.push(means([storage; 2], false, (channels, channels * 4), 1, 2));
+            problems.push(copies([storage, Storage::F32], false, (channels * 4, channels), 1, 2));
+        }
+        problems.push(means([storage; 2], false, (3, 48), 1, 4));
+        problems.push(copies([storage, Storage::F32], false, (48, 3), 1, 4));
     }
     problems
 }
@@ -44,16 +52,16 @@ fn means(storages: [Storage; 2], by_place: bool, (from, to): (u32, u32), frames:
     let x_width = width * side + (side - 1);
     let params = params((width, height), (x_width, from, to), (side, places, from * places / to));
     // Half of them add to what is there.
-    let sum = to % 8 == 0;
+    let sum = to % 8 == 0 || side == 1 && to == 4;
     problem(storages, [false, by_place, sum], x_width * height * side, params)
 }
 
-fn copies(storage: Storage, by_place: bool, (from, to): (u32, u32), frames: u32, side: u32) -> Problem {
+/// Makes a problem with copies, with these storages of x and y.
+fn copies(storages: [Storage; 2], by_place: bool, (from, to): (u32, u32), frames: u32, side: u32) -> Problem {
     let (x_width, x_height) = (5, 3);
     let places = frames * side * side;
     let params = params((x_width * side, x_height * side), (x_width, from, to), (side, places, to * places / from));
-    let sum = to % 8 == 0;
-    problem([storage; 2], [true, by_place, sum], x_width * x_height, params)
+    problem(storages, [true, by_place, to % 8 == 0], x_width * x_height, params)
 }
 
 /// Makes a problem that adds to every second row.
@@ -91,11 +99,13 @@ fn problem(
     x_pixels: u32,
     params: RegroupParams,
 ) -> Problem {
+    let relu = !copies && params.side == 1;
     let elements = params.y_offset + params.pixels / params.width * params.y_row;
     let y = if sum { random(2, output, elements, 1.0) } else { room(output, elements) };
+    let flags = format!("copies {copies} by_place {by_place} relu {relu} sum {sum}");
     Problem {
-        name: format!("regroup copies {copies} by_place {by_place} sum {sum} {params:?} {input:?} to {output:?}"),
-        launch: Regrouping { input, output, copies, by_place, sum, params }.launch(),
+        name: format!("regroup {flags} {params:?} {input:?} to {output:?}"),
+        launch: Regrouping { input, output, copies, by_place, relu, sum, params }.launch(),
         bindings: vec![random(1, input, params.x_offset + x_pixels * params.x_channels4, 1.0), y],
         tolerance: tolerance(output),
     }

@@ -302,6 +302,15 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
             });
             rows.flat_map(|index| stored[index * row..][..row].to_vec()).collect()
         }
+        WeightSlice::Inputs { start, count: groups, of } => {
+            let [start, groups, of] = [start, groups, of].map(size);
+            let stored = stored();
+            let tensor = &weights[&weight.name];
+            let group = stored.len() / tensor.shape[0] / of;
+            let rows = stored.chunks(group * of);
+            let sum = |row: &[f64], at: usize| (start..start + groups).map(|index| row[index * group + at]).sum();
+            rows.flat_map(|row| (0..group).map(|at| sum(row, at)).collect::<Vec<f64>>()).collect()
+        }
         WeightSlice::Zeros => vec![0.0; count],
         WeightSlice::Transform => panic!("the transform of the input is no weight of a convolution"),
     };

@@ -65,6 +65,7 @@ pub(crate) fn interpret_part(
             WeightSlice::Zeros => &Vec::new(),
             WeightSlice::All
             | WeightSlice::Frames { .. }
+            | WeightSlice::Inputs { .. }
             | WeightSlice::Tap { .. }
             | WeightSlice::SumOfTaps { .. }
             | WeightSlice::Rows { .. } => &weights[&used.name].data,

@@ -7,10 +7,10 @@ use super::{Call, at, each};
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: RegroupParams = call.params();
-    let (storage, output) = (call.storage("Stored"), call.storage("Output"));
+    let (input, output) = (call.storage("Stored"), call.storage("Output"));
     let by_place = call.variant.flag("BY_PLACE");
     call.assert_covers(p.pixels * p.channels4);
-    let x = call.vec4s(1, storage);
+    let x = call.vec4s(1, input);
     let [side, places, count] = [p.side, p.places, p.count].map(at);
     let number = |row: usize, column: usize, channel: usize| {
         let pixel = at(p.x_offset) + (row * at(p.x_width) + column) * at(p.x_channels4);
@@ -46,7 +46,9 @@ pub(super) fn run(call: &mut Call<'_>) {
                 channel if channel >= at(p.channels) => f64::from(before[lane]),
                 channel => {
                     let value = if call.variant.flag("COPIES") { copied(channel) } else { mean(channel) };
-                    f64::from(before[lane]) + value * f64::from(p.scale)
+                    let value = value * f64::from(p.scale);
+                    let value = if call.variant.flag("RELU") { value.max(0.0) } else { value };
+                    f64::from(before[lane]) + value
                 }
             });
             call.set(2, output, element, value);

@@ -43,7 +43,9 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
     // Networks without a class in diffusers have no config.json.
     let (json, family) = match &config.network {
         Network::SeedVr(_) => (None, Some("seedvr2")),
-        Network::Tiny(tiny) if tiny.use_midblock_gn => (None, None),
+        Network::Tiny(tiny) if golden.metadata["config"].contains("tiny_reference") || tiny.use_midblock_gn => {
+            (None, None)
+        }
         Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) => (Some(golden.metadata["config"].as_str()), None),
     };
     let checkpoint = block_on(Checkpoint::from_source(Box::new(source), json)).unwrap();

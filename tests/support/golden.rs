@@ -6,7 +6,7 @@ use std::path::Path;
 use pollster::block_on;
 use serde_json::Value;
 use wgvae::HostTensor;
-use wgvae::config::{AutoencoderConfig, Family, Network, SeedVr};
+use wgvae::config::{AutoencoderConfig, Family, Network, SeedVr, Tiny};
 use wgvae::files::FileSource;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 
@@ -89,6 +89,7 @@ fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
     let mut config = match class {
         _ if class.starts_with("TAEF2") => Family::find("taef2").expect("a family").config(),
         _ if class.contains("SeedVR") => seedvr(&fields),
+        _ if class.starts_with("tiny_reference") => tiny(&fields),
         _ => AutoencoderConfig::from_json(json).expect("a config"),
     };
     if let Some(family) = metadata.get("family") {
@@ -104,6 +105,28 @@ fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
         config.latents_std = Some(variance.iter().map(|&variance| (f64::from(variance) + eps).sqrt()).collect());
     }
     config
+}
+
+/// Returns the config of a network in `tests/fixtures/tiny_reference.py`.
+fn tiny(fields: &Value) -> AutoencoderConfig {
+    let list = |field: &str| serde_json::from_value::<Vec<u32>>(fields[field].clone()).expect("numbers");
+    let number = |field: &str| serde_json::from_value::<u32>(fields[field].clone()).expect("a number");
+    let network = Tiny {
+        encoder_block_out_channels: list("encoder_block_out_channels"),
+        decoder_block_out_channels: list("decoder_block_out_channels"),
+        num_encoder_blocks: list("num_encoder_blocks"),
+        num_decoder_blocks: list("num_decoder_blocks"),
+        use_midblock_gn: false,
+        patch_size: number("patch_size"),
+        temporal_downsample: serde_json::from_value(fields["temporal_downsample"].clone()).expect("flags"),
+        grow_frames: list("grow_frames"),
+    };
+    AutoencoderConfig {
+        in_channels: number("in_channels"),
+        out_channels: number("out_channels"),
+        shift_factor: Some(0.0),
+        ..AutoencoderConfig::new(Network::Tiny(network), number("latent_channels"))
+    }
 }
 
 fn seedvr(fields: &Value) -> AutoencoderConfig {

@@ -1,4 +1,4 @@
-//! Means or copies of channels, at half, equal or double the size.
+//! Means or copies of channels, at another size.
 
 use rayon::prelude::*;
 
@@ -14,7 +14,8 @@ struct Source {
 
 pub(super) fn run(mut call: Call<'_>) {
     let p: RegroupParams = call.params();
-    let (by_place, sum) = (call.variant.flag("BY_PLACE"), call.variant.flag("SUM"));
+    let by_place = call.variant.flag("BY_PLACE");
+    let how = How { relu: call.variant.flag("RELU"), sum: call.variant.flag("SUM") };
     let [x, y] = call.take();
     let x = &x.read()[at4(p.x_offset)..];
     let (side, places, width) = (at(p.side), at(p.places), at(p.width));
@@ -27,7 +28,7 @@ pub(super) fn run(mut call: Call<'_>) {
             for (column, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
                 let x = &x[(row / side * at(p.x_width) + column / side) * at4(p.x_channels4)..];
                 let place = places - side * side + row % side * side + column % side;
-                fill(p, sum, y, |channel| x[(channel * of_channel + place * of_place) / at(p.count)]);
+                fill(p, how, y, |channel| x[(channel * of_channel + place * of_place) / at(p.count)]);
             }
         });
         return;
@@ -41,7 +42,7 @@ pub(super) fn run(mut call: Call<'_>) {
                 let pixel = (row * side + source.row) * at(p.x_width) + column * side + source.column;
                 x[pixel * at4(p.x_channels4) + source.channel]
             };
-            fill(p, sum, y, |channel| sources[channel].iter().map(number).sum::<f32>() / count);
+            fill(p, how, y, |channel| sources[channel].iter().map(number).sum::<f32>() / count);
         }
     });
 }
@@ -60,10 +61,18 @@ fn sources(p: RegroupParams, by_place: bool, channel: usize) -> Vec<Source> {
     (channel * count..(channel + 1) * count).filter_map(source).collect()
 }
 
+/// Last steps for a number of y.
+#[derive(Clone, Copy)]
+struct How {
+    relu: bool,
+    sum: bool,
+}
+
 /// Sets the channels of a pixel of y.
-fn fill(p: RegroupParams, sum: bool, y: &mut [f32], value: impl Fn(usize) -> f32) {
+fn fill(p: RegroupParams, how: How, y: &mut [f32], value: impl Fn(usize) -> f32) {
     for (channel, y) in y.iter_mut().enumerate() {
         let value = if channel < at(p.channels) { value(channel) * p.scale } else { 0.0 };
-        *y = if sum { *y + value } else { value };
+        let value = if how.relu { value.max(0.0) } else { value };
+        *y = if how.sum { *y + value } else { value };
     }
 }

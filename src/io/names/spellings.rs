@@ -54,8 +54,13 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Taesd,
         network: "TAESD's",
-        // The first blocks of both halves.
-        signs: &[Starts("decoder.3.conv."), Starts("encoder.1.conv.")],
+        // The first blocks of both halves: of TAESD, taeqi2_1 and TAEHV.
+        signs: &[
+            Starts("decoder.3.conv."),
+            Starts("encoder.1.conv."),
+            Starts("encoder.3.conv."),
+            Starts("encoder.4.conv."),
+        ],
         encoder: &["encoder."],
         decoder: &["decoder."],
         table: TAESD_HALVES,
@@ -191,9 +196,10 @@ const HUNYUAN_IMAGE_LDM: &[(&str, &str)] = &[
     ("decoder.up.<.>.conv.!", "decoder.up_blocks.#.conv.!"),
 ];
 
-/// Names of diffusers' `AutoencoderTiny`, with the branches of TAEF2.
+/// Names of diffusers' `AutoencoderTiny`, with the branches of TAEF2 and the frames of TAEHV.
 const TINY: &[(&str, &str)] = &[
     ("@.layers.#.!", "@.layers.#.!"),
+    ("@.layers.#.conv.!", "@.layers.#.conv.!"),
     ("@.layers.#.conv.#.!", "@.layers.#.conv.#.!"),
     ("@.layers.#.pool.#.!", "@.layers.#.pool.#.!"),
 ];
@@ -209,12 +215,14 @@ const TAESD: &[(&str, &str)] = &[
     ("taesd_decoder.-.pool.#.!", "decoder.layers.-.pool.#.!"),
 ];
 
-/// Names of TAESD's own class, with both halves in one file.
+/// Names of TAESD's own class and of TAEHV's, with both halves in one file.
 const TAESD_HALVES: &[(&str, &str)] = &[
     ("encoder.#.!", "encoder.layers.#.!"),
+    ("encoder.#.conv.!", "encoder.layers.#.conv.!"),
     ("encoder.#.conv.#.!", "encoder.layers.#.conv.#.!"),
     ("encoder.#.pool.#.!", "encoder.layers.#.pool.#.!"),
     ("decoder.-.!", "decoder.layers.-.!"),
+    ("decoder.-.conv.!", "decoder.layers.-.conv.!"),
     ("decoder.-.conv.#.!", "decoder.layers.-.conv.#.!"),
     ("decoder.-.pool.#.!", "decoder.layers.-.pool.#.!"),
 ];

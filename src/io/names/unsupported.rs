@@ -28,19 +28,19 @@ const KINDS: &[Kind] = &[
         why: "its shortcuts over time are missing here; use diffusers' AutoencoderKLWan",
     },
     Kind {
-        signs: &[All(&["decoder.22.bias"])],
-        name: "TAEHV, a tiny video autoencoder",
-        why: "its blocks remember earlier frames; use the model's own VAE",
+        signs: &[Fits(is_super)],
+        name: "a TAEHV of the kind _super",
+        why: "its depthwise filters of 7x7 are missing here; use the file without _super in its name",
     },
     Kind {
-        signs: &[Shape("taesd_encoder.0.weight", &[32, 3, 3, 3])],
-        name: "the encoder of TAESANA, a tiny autoencoder of DC-AE's latents",
-        why: "its levels have several widths; use diffusers' AutoencoderDC",
+        signs: &[Shape("decoder.1.weight", &[1024, 128, 3, 3])],
+        name: "taeltx2_3_wide",
+        why: "its grouped filters are missing here; use LTX-2's own VAE",
     },
     Kind {
-        signs: &[Shape("taesd_decoder.1.weight", &[256, 64, 3, 3])],
-        name: "taeqi2_1, a tiny autoencoder of Qwen-Image 2.1",
-        why: "its levels have several widths; use Qwen-Image 2.1's own VAE",
+        signs: &[Shape("decoder.1.weight", &[256, 24, 3, 3])],
+        name: "taeh3, a tiny autoencoder of MiniMax-H3",
+        why: "its latents of a single image are two frames; use diffusers' AutoencoderKLMiniMaxH3",
     },
     Kind {
         signs: &[
@@ -178,6 +178,11 @@ fn is_hunyuan_image3(inside: &BTreeMap<&str, &[u64]>) -> bool {
     let has_levels = || inside.keys().any(|name| name.starts_with("encoder.down."));
     matches!(inside.get("decoder.conv_in.weight"), Some([_, 32, 3, 3, 3]))
         || matches!(inside.get("encoder.conv_in.weight"), Some([_, _, 3, 3, 3])) && has_levels()
+}
+
+/// True if the first filter of the decoder's first block sees channels one by one.
+fn is_super(inside: &BTreeMap<&str, &[u64]>) -> bool {
+    matches!(inside.get("decoder.1.conv.0.weight"), Some([_, 1, 7, 7]))
 }
 
 /// True if levels are nested, and filters reach over three frames. Those of Qwen-Image 2.1 do not.

@@ -13,6 +13,8 @@ const CHANNELS: RangeInclusive<u32> = 1..=16_384;
 const LAYERS: RangeInclusive<u32> = 1..=16;
 const LATENT_CHANNELS: RangeInclusive<u32> = 1..=1024;
 const PATCH: RangeInclusive<u32> = 1..=2;
+// Each doubles the frames of a tiny autoencoder for video, which are tensors of their own.
+const MOST_CHANGES_OF_TIME: usize = 3;
 // Red, green, blue, and perhaps opacity.
 const IMAGE_CHANNELS: RangeInclusive<u32> = 3..=4;
 
@@ -82,17 +84,46 @@ fn check_tiny(tiny: &Tiny) -> Result<()> {
     check_same_levels(encoder, ("encoder_block_out_channels", &tiny.encoder_block_out_channels))?;
     check_same_levels(decoder, encoder)?;
     check_same_levels(("decoder_block_out_channels", &tiny.decoder_block_out_channels), decoder)?;
-    for (field, counts) in [encoder, decoder] {
-        counts.iter().try_for_each(|count| check_range(field, "blocks", *count, &LAYERS))?;
+    // TAEHV's highest level has no blocks, and TAESANA's encoder none in its first levels.
+    let stem = tiny.encoder_block_out_channels[0] == 0 && !tiny.is_video();
+    for ((field, counts), free) in [(encoder, stem), (decoder, false)] {
+        let least = if free || tiny.is_video() { 0 } else { 1 };
+        counts.iter().try_for_each(|count| check_range(field, "blocks", *count, &(least..=*LAYERS.end())))?;
     }
     for (field, channels) in [
-        ("encoder_block_out_channels", &tiny.encoder_block_out_channels),
+        ("encoder_block_out_channels", &tiny.encoder_block_out_channels[usize::from(stem)..]),
         ("decoder_block_out_channels", &tiny.decoder_block_out_channels),
     ] {
         channels.iter().try_for_each(|count| check_range(field, "channels", *count, &CHANNELS))?;
-        if let Some(other) = channels.iter().find(|count| **count != channels[0]) {
-            return Err(invalid(field, format!("{} channels in every level", channels[0]), other));
+    }
+    if stem && (tiny.num_encoder_blocks[0] > 0 || tiny.num_encoder_blocks.len() == 1 || tiny.patch_size > 1) {
+        return Err(invalid("encoder_block_out_channels", "channels of each level that has blocks", 0));
+    }
+    if ![1, 2, 4].contains(&tiny.patch_size) {
+        return Err(invalid("patch_size", "1, 2 or 4 pixels", tiny.patch_size));
+    }
+    check_frames(tiny, decoder)
+}
+
+/// Checks the size changes of a tiny autoencoder that also change time.
+fn check_frames(tiny: &Tiny, (field, levels): (&str, &[u32])) -> Result<()> {
+    if !tiny.is_video() {
+        return Ok(());
+    }
+    if tiny.temporal_downsample.iter().filter(|changes| **changes).count() > MOST_CHANGES_OF_TIME {
+        let expected = format!("at most {MOST_CHANGES_OF_TIME} changes of time");
+        return Err(invalid("temporal_downsample", expected, format!("{:?}", tiny.temporal_downsample)));
+    }
+    let changes = levels.len() - 1;
+    for (name, found) in
+        [("temporal_downsample", tiny.temporal_downsample.len()), ("grow_frames", tiny.grow_frames.len())]
+    {
+        if found != changes {
+            return Err(invalid(name, format!("{changes} values, one less than levels in {field}"), found));
         }
+    }
+    for (change, frames) in tiny.grow_frames.iter().rev().enumerate() {
+        check_range("grow_frames", "frames", *frames, &(tiny.times(change)..=2))?;
     }
     Ok(())
 }

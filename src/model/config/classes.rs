@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::families::{hunyuan_image, qwen_image21, wan21};
+use super::families::{hunyuan_image, qwen_image21, tiny_network, wan21};
 use super::fields::Fields;
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, Tiny, Wan, invalid};
 use crate::error::Result;
@@ -88,12 +88,20 @@ fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     fields.only("upsampling_scaling_factor", &json!(2))?;
     let list =
         |field, default: &[u32]| -> Result<Vec<u32>> { Ok(fields.wholes(field)?.unwrap_or_else(|| default.to_vec())) };
+    // The class connects levels of one width only.
+    let widths = |field| {
+        let channels = list(field, &[64; 4])?;
+        match channels.iter().find(|count| **count != channels[0]) {
+            Some(other) => Err(invalid(field, format!("{} channels in every level", channels[0]), other)),
+            None => Ok(channels),
+        }
+    };
     let network = Tiny {
-        encoder_block_out_channels: list("encoder_block_out_channels", &[64; 4])?,
-        decoder_block_out_channels: list("decoder_block_out_channels", &[64; 4])?,
+        encoder_block_out_channels: widths("encoder_block_out_channels")?,
+        decoder_block_out_channels: widths("decoder_block_out_channels")?,
         num_encoder_blocks: list("num_encoder_blocks", &[1, 3, 3, 3])?,
         num_decoder_blocks: list("num_decoder_blocks", &[3, 3, 3, 1])?,
-        use_midblock_gn: false,
+        ..tiny_network()
     };
     Ok(AutoencoderConfig {
         scaling_factor: fields.number("scaling_factor")?.unwrap_or(1.0),

@@ -35,6 +35,17 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "taesd3", config: || tiny(&sd3()) },
     Family { name: "taef1", config: || tiny(&flux1()) },
     Family { name: "taef2", config: taef2 },
+    Family { name: "taeqi2_1", config: taeqi21 },
+    Family { name: "taesana", config: taesana },
+    Family { name: "taehv", config: taehv },
+    Family { name: "taew2_1", config: taew21 },
+    // It has the same shapes, but takes the VAE's own latents.
+    Family { name: "lighttaew2_1", config: || lighttae(WAN_MEAN, WAN_STD, 1) },
+    Family { name: "taew2_2", config: taew22 },
+    Family { name: "lighttaew2_2", config: || lighttae(WAN22_MEAN, WAN22_STD, 2) },
+    Family { name: "taehv1_5", config: taehv15 },
+    Family { name: "taeltx_2", config: taeltx },
+    Family { name: "taeltx2_3", config: taeltx },
     Family { name: "qwen_image", config: wan21 },
     Family { name: "wan21", config: wan21 },
     Family { name: "qwen_image_layered", config: || rgba(wan21()) },
@@ -162,13 +173,16 @@ fn flux2_small_decoder() -> AutoencoderConfig {
 }
 
 /// Returns the network of TAESD.
-fn tiny_network() -> Tiny {
+pub(super) fn tiny_network() -> Tiny {
     Tiny {
         encoder_block_out_channels: vec![64; 4],
         decoder_block_out_channels: vec![64; 4],
         num_encoder_blocks: vec![1, 3, 3, 3],
         num_decoder_blocks: vec![3, 3, 3, 1],
         use_midblock_gn: false,
+        patch_size: 1,
+        temporal_downsample: Vec::new(),
+        grow_frames: Vec::new(),
     }
 }
 
@@ -187,6 +201,93 @@ fn tiny(config: &AutoencoderConfig) -> AutoencoderConfig {
 fn taef2() -> AutoencoderConfig {
     let network = Network::Tiny(Tiny { use_midblock_gn: true, ..tiny_network() });
     AutoencoderConfig { patch: 2, shift_factor: Some(0.0), ..AutoencoderConfig::new(network, 32) }
+}
+
+/// Returns the config of the tiny autoencoder of Qwen-Image 2.1.
+fn taeqi21() -> AutoencoderConfig {
+    let network = Tiny {
+        encoder_block_out_channels: vec![64, 64, 128, 256],
+        decoder_block_out_channels: vec![256, 128, 64, 64],
+        patch_size: 2,
+        ..tiny_network()
+    };
+    let own_latents = OwnLatents::Normalised { mean: QWEN_IMAGE21_MEAN, std: QWEN_IMAGE21_STD };
+    AutoencoderConfig { network: Network::Tiny(network), own_latents, ..rgba(tiny(&qwen_image21())) }
+}
+
+/// Returns the config of the tiny autoencoder of DC-AE, for Sana.
+fn taesana() -> AutoencoderConfig {
+    let network = Tiny {
+        encoder_block_out_channels: vec![0, 32, 64, 64, 64, 64],
+        decoder_block_out_channels: vec![256, 128, 64, 64, 64, 64],
+        num_encoder_blocks: vec![0, 0, 1, 3, 3, 3],
+        num_decoder_blocks: vec![3, 3, 3, 3, 3, 1],
+        ..tiny_network()
+    };
+    AutoencoderConfig {
+        own_latents: OwnLatents::StandIn { scaling_factor: 0.41407, shift_factor: 0.0 },
+        shift_factor: Some(0.0),
+        ..AutoencoderConfig::new(Network::Tiny(network), 32)
+    }
+}
+
+/// Returns the config of a tiny autoencoder for video that replaces a VAE with these latent
+/// channels. It has `patch_size` squared image pixels in the channels of one pixel.
+fn video(own_latents: OwnLatents, latent_channels: u32, patch_size: u32) -> AutoencoderConfig {
+    let network = Tiny {
+        decoder_block_out_channels: vec![256, 128, 64, 64],
+        num_encoder_blocks: vec![0, 3, 3, 3],
+        num_decoder_blocks: vec![3, 3, 3, 0],
+        patch_size,
+        temporal_downsample: vec![true, true, false],
+        grow_frames: vec![1, 2, 2],
+        ..tiny_network()
+    };
+    AutoencoderConfig {
+        own_latents,
+        shift_factor: Some(0.0),
+        ..AutoencoderConfig::new(Network::Tiny(network), latent_channels)
+    }
+}
+
+/// Returns the config of the tiny autoencoder of `HunyuanVideo`.
+fn taehv() -> AutoencoderConfig {
+    video(OwnLatents::StandIn { scaling_factor: 0.476_986, shift_factor: 0.0 }, 16, 1)
+}
+
+/// Returns the config of the tiny autoencoder of `HunyuanVideo` 1.5.
+fn taehv15() -> AutoencoderConfig {
+    video(OwnLatents::StandIn { scaling_factor: 1.03682, shift_factor: 0.0 }, 32, 2)
+}
+
+/// Returns the config of the tiny autoencoders of LTX-2 and LTX-2.3. The scale of the VAE's own
+/// latents is among that VAE's weights.
+fn taeltx() -> AutoencoderConfig {
+    let config = video(OwnLatents::Unknown, 128, 4);
+    let Network::Tiny(network) = config.network else { return config };
+    let network = Tiny { temporal_downsample: vec![true; 3], grow_frames: vec![2; 3], ..network };
+    AutoencoderConfig { network: Network::Tiny(network), ..config }
+}
+
+/// Returns the config of the tiny autoencoder of Wan 2.1 and Qwen-Image.
+fn taew21() -> AutoencoderConfig {
+    video(OwnLatents::Normalised { mean: WAN_MEAN, std: WAN_STD }, 16, 1)
+}
+
+/// Returns the config of the tiny autoencoder of Wan 2.2's 5B model.
+fn taew22() -> AutoencoderConfig {
+    video(OwnLatents::Normalised { mean: WAN22_MEAN, std: WAN22_STD }, 48, 2)
+}
+
+/// Returns the config of `LightX2V`'s training of such a tiny autoencoder. It takes the VAE's own
+/// latents, and the diffusion model takes `(own - mean) / std` of each channel.
+fn lighttae(mean: &[f64], std: &[f64], patch_size: u32) -> AutoencoderConfig {
+    let channels = u32::try_from(mean.len()).unwrap_or(u32::MAX);
+    AutoencoderConfig {
+        latents_mean: Some(mean.to_vec()),
+        latents_std: Some(std.to_vec()),
+        ..video(OwnLatents::OfNetwork, channels, patch_size)
+    }
 }
 
 /// Returns the config of Wan 2.1. Qwen-Image has the same network and statistics, with other
@@ -227,6 +328,22 @@ const WAN_MEAN: &[f64] = &[
 const WAN_STD: &[f64] = &[
     2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253,
     2.8251, 1.916,
+];
+
+/// Mean of each latent channel of Wan 2.2's 5B model.
+const WAN22_MEAN: &[f64] = &[
+    -0.2289, -0.0052, -0.1323, -0.2339, -0.2799, 0.0174, 0.1838, 0.1557, -0.1382, 0.0542, 0.2813, 0.0891, 0.157,
+    -0.0098, 0.0375, -0.1825, -0.2246, -0.1207, -0.0698, 0.5109, 0.2665, -0.2108, -0.2158, 0.2502, -0.2055, -0.0322,
+    0.1109, 0.1567, -0.0729, 0.0899, -0.2799, -0.123, -0.0313, -0.1649, 0.0117, 0.0723, -0.2839, -0.2083, -0.052,
+    0.3748, 0.0152, 0.1957, 0.1433, -0.2944, 0.3573, -0.0548, -0.1681, -0.0667,
+];
+
+/// Standard deviation of each latent channel of Wan 2.2's 5B model.
+const WAN22_STD: &[f64] = &[
+    0.4765, 1.0364, 0.4514, 1.1677, 0.5313, 0.499, 0.4818, 0.5013, 0.8158, 1.0344, 0.5894, 1.0901, 0.6885, 0.6165,
+    0.8454, 0.4978, 0.5759, 0.3523, 0.7135, 0.6804, 0.5833, 1.4146, 0.8986, 0.5659, 0.7069, 0.5338, 0.4889, 0.4917,
+    0.4069, 0.4999, 0.6866, 0.4093, 0.5709, 0.6065, 0.6415, 0.4944, 0.5726, 1.2042, 0.5458, 1.6887, 0.3971, 1.06,
+    0.3943, 0.5537, 0.5444, 0.4089, 0.7468, 0.7744,
 ];
 
 /// Side in pixels of diffusers' tiles for Wan, which its config.json does not contain. A quarter of

@@ -83,6 +83,14 @@ pub enum OwnLatents {
         /// Shift of that VAE.
         shift_factor: f32,
     },
+    /// Latents of the VAE that a tiny autoencoder replaces. Its network takes `(own - mean) / std`
+    /// of each channel, as the diffusion model does.
+    Normalised {
+        /// Mean of each channel of that VAE's latents.
+        mean: &'static [f64],
+        /// Standard deviation of each channel of that VAE's latents.
+        std: &'static [f64],
+    },
     /// Latents of one of several VAEs that the tiny autoencoder may replace.
     Unknown,
 }
@@ -93,11 +101,20 @@ impl OwnLatents {
         Self::StandIn { scaling_factor: single(config.scaling_factor), shift_factor: single(config.shift()) }
     }
 
-    /// Returns factor and summand that turn the VAE's own latents into the network's input.
-    pub(crate) fn scale(self) -> (f32, f32) {
+    /// Returns factor and summand of each of `channels` channels that turn the VAE's own latents
+    /// into the network's input.
+    pub(crate) fn scale(self, channels: u32) -> (Vec<f32>, Vec<f32>) {
+        let all = |factor, offset| (vec![factor; channels as usize], vec![offset; channels as usize]);
         match self {
-            Self::OfNetwork | Self::Unknown => (1.0, 0.0),
-            Self::StandIn { scaling_factor, shift_factor } => (scaling_factor, -shift_factor * scaling_factor),
+            Self::OfNetwork | Self::Unknown => all(1.0, 0.0),
+            Self::StandIn { scaling_factor, shift_factor } => all(scaling_factor, -shift_factor * scaling_factor),
+            Self::Normalised { mean, std } => {
+                let numbers = || mean.iter().zip(std);
+                (
+                    numbers().map(|(_, std)| single(1.0 / std)).collect(),
+                    numbers().map(|(mean, std)| single(-mean / std)).collect(),
+                )
+            }
         }
     }
 }

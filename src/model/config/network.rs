@@ -11,7 +11,7 @@ pub enum Network {
     /// `AutoencoderKL` and `AutoencoderKLFlux2`: SD, SDXL, SD3, FLUX, Z-Image, CogView4. Also
     /// `AutoencoderKLHunyuanImage`.
     Kl(Kl),
-    /// `AutoencoderTiny`: TAESD and its relatives.
+    /// `AutoencoderTiny`: TAESD and its relatives, also for video.
     Tiny(Tiny),
     /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video. Also
     /// `AutoencoderKLQwenImage21`: images.
@@ -52,13 +52,13 @@ impl Kl {
     }
 }
 
-/// Parameters of an `AutoencoderTiny`.
+/// Parameters of an `AutoencoderTiny`, or of a relative without a class in diffusers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tiny {
-    /// Channels of the encoder's levels, highest resolution first. All are equal, because of how
-    /// diffusers connects them.
+    /// Channels of the encoder's levels, highest resolution first. The first is 0 if the first
+    /// convolution halves the size, as in TAESANA.
     pub encoder_block_out_channels: Vec<u32>,
-    /// Channels of the decoder's levels, lowest resolution first. All are equal.
+    /// Channels of the decoder's levels, lowest resolution first.
     pub decoder_block_out_channels: Vec<u32>,
     /// Number of blocks in each level of the encoder, highest resolution first.
     pub num_encoder_blocks: Vec<u32>,
@@ -67,6 +67,40 @@ pub struct Tiny {
     /// True if the blocks of the lowest resolution begin with a branch that has a group norm, as in
     /// TAEF2.
     pub use_midblock_gn: bool,
+    /// Side of the squares of image pixels that one pixel of the highest level holds in its
+    /// channels, or 1. In taeqi2_1 it is 2.
+    pub patch_size: u32,
+    /// True for each size change that also changes time, highest resolution first. Empty if the
+    /// blocks remember no frames. TAEHV's blocks do.
+    pub temporal_downsample: Vec<bool>,
+    /// Number of frames that the weights of each size change of the decoder can make of a frame,
+    /// lowest resolution first. If they are more than needed, the last ones are used.
+    pub grow_frames: Vec<u32>,
+}
+
+impl Tiny {
+    /// True if the blocks remember the frame before.
+    pub fn is_video(&self) -> bool {
+        !self.temporal_downsample.is_empty()
+    }
+
+    /// Returns the number of frames before size change `change` of the encoder, highest resolution
+    /// first, for each frame after it.
+    pub(crate) fn times(&self, change: usize) -> u32 {
+        if self.temporal_downsample.get(change).copied().unwrap_or(false) { 2 } else { 1 }
+    }
+
+    /// True if the convolution to `level` of the encoder belongs to TAESANA's first layers: those
+    /// before any block have a bias and a `ReLU`.
+    pub(crate) fn is_in_stem(&self, level: usize) -> bool {
+        self.encoder_block_out_channels[0] == 0 && self.num_encoder_blocks[..level].iter().all(|count| *count == 0)
+    }
+
+    /// True if the encoder's first convolution ends with a `ReLU`, as in all but the first of these
+    /// networks.
+    pub(crate) fn begins_with_relu(&self) -> bool {
+        self.patch_size > 1 || self.is_video()
+    }
 }
 
 /// Parameters of an `AutoencoderKLWan` or `AutoencoderKLQwenImage21`.
@@ -156,10 +190,13 @@ pub(crate) struct NetworkFacts {
     pub(crate) rounds_up: bool,
     /// True if the encoder's output has twice the channels of the latents: mean, then log variance.
     pub(crate) has_moments: bool,
-    /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.
+    /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image, and TAEHV.
     pub(crate) clamps: bool,
     /// Number of size changes that also change time. `None` for a network without time.
     pub(crate) time_changes: Option<usize>,
+    /// Side of the squares of image pixels that the network holds in channels. The encoder drops
+    /// rows and columns that do not fill a square.
+    pub(crate) image_patch: u32,
 }
 
 impl Network {
@@ -172,6 +209,7 @@ impl Network {
             has_moments: true,
             clamps: false,
             time_changes: None,
+            image_patch: 1,
         };
         match self {
             Self::Kl(kl) => {
@@ -181,7 +219,12 @@ impl Network {
             Self::Tiny(tiny) => NetworkFacts {
                 rounds_up: true,
                 has_moments: false,
-                ..image("AutoencoderTiny", tiny.num_decoder_blocks.len())
+                clamps: tiny.is_video(),
+                image_patch: tiny.patch_size,
+                ..image(
+                    if tiny.is_video() { "TAEHV" } else { "AutoencoderTiny" },
+                    tiny.num_decoder_blocks.len() + tiny.patch_size.checked_ilog2().unwrap_or(0) as usize,
+                )
             },
             Self::Wan(wan) if wan.is_residual => {
                 NetworkFacts { clamps: true, ..image("AutoencoderKLQwenImage21", wan.dim_mult.len()) }
@@ -240,6 +283,7 @@ impl Network {
             Self::Tiny(tiny) if !halves.decoder => {
                 tiny.decoder_block_out_channels = reversed(&tiny.encoder_block_out_channels);
                 tiny.num_decoder_blocks = reversed(&tiny.num_encoder_blocks);
+                tiny.grow_frames = (0..tiny.temporal_downsample.len()).rev().map(|change| tiny.times(change)).collect();
             }
             Self::Wan(wan) if !halves.encoder => wan.base_dim = wan.decoder_base_dim,
             Self::Wan(wan) if !halves.decoder => wan.decoder_base_dim = wan.base_dim,
@@ -266,6 +310,8 @@ impl Network {
                 ("num_encoder_blocks", left.num_encoder_blocks == right.num_encoder_blocks),
                 ("num_decoder_blocks", left.num_decoder_blocks == right.num_decoder_blocks),
                 ("use_midblock_gn", left.use_midblock_gn == right.use_midblock_gn),
+                ("patch_size", left.patch_size == right.patch_size),
+                ("temporal_downsample", left.temporal_downsample == right.temporal_downsample),
             ],
             (Self::Wan(left), Self::Wan(right)) => &[
                 ("base_dim", left.base_dim == right.base_dim),

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::kernels::regroup::{RegroupParams, Regrouping};
-use crate::model::graph::{Border, Regroup, Resize, Window};
+use crate::model::graph::{Border, Regroup, Window};
 use crate::plan::Resource;
 use crate::plan::fused::Shortcut;
 use crate::plan::node::Node;
@@ -21,30 +21,32 @@ pub(super) fn node(sizing: &Sizing<'_>, shortcut: &Shortcut) -> Result<Node> {
         Some(sum) => sizing.partition(sum).clone(),
         None => sizing.cut(output, Some(input), 0)?,
     };
-    let (window, doubled) = match regroup.resize {
-        Resize::Keep => (Window::same(1), false),
-        Resize::Double => (Window::same(1), true),
-        Resize::Halve => (Window { side: 2, stride: 2, border: Border::After }, false),
+    let side = regroup.side();
+    let reach = if regroup.grows() {
+        Reach::Grown(side)
+    } else {
+        Reach::Filter { window: Window { side, stride: side, border: Border::After }, doubled: false }
     };
-    let reads = vec![sizing.read(&partition, input, Reach::Filter { window, doubled })];
+    let reads = vec![sizing.read(&partition, input, reach)];
     let replaces = sum.map(|sum| sizing.producer(sum));
     Ok(Node { replaces, ..sizing.storing(output, partition, reads) })
 }
 
 /// Returns the rows of the output that rows of the input belong to.
 fn made_of(regroup: Regroup, RowRange { start, end }: RowRange) -> RowRange {
-    match regroup.resize {
-        Resize::Keep => RowRange { start, end },
-        Resize::Double => RowRange { start: start * 2, end: end * 2 },
-        // Chunks begin with an even row, and an odd last row is dropped.
-        Resize::Halve => RowRange { start: start / 2, end: end / 2 },
+    let side = regroup.side();
+    if regroup.grows() {
+        RowRange { start: start * side, end: end * side }
+    } else {
+        // Chunks begin with a multiple of four rows, and last rows that fill no square are dropped.
+        RowRange { start: start / side, end: end / side }
     }
 }
 
 impl Lowering<'_> {
     /// Computes chunk `chunk` of a shortcut, with a launch for each chunk of its input.
     pub(super) fn regroup(&mut self, shortcut: &Shortcut, chunk: usize, measure: bool) {
-        let &Shortcut { regroup: kind, input, sum, output, scale, .. } = shortcut;
+        let &Shortcut { regroup: kind, input, sum, output, relu, scale, .. } = shortcut;
         let [from, to] = [input, output].map(|tensor| self.fused.shape(tensor));
         let target = self.place(output, chunk);
         let own = self.rows(chunk);
@@ -55,11 +57,7 @@ impl Lowering<'_> {
             if rows.start >= rows.end {
                 continue;
             }
-            let first = match kind.resize {
-                Resize::Keep => rows.start,
-                Resize::Double => rows.start / 2,
-                Resize::Halve => rows.start * 2,
-            };
+            let first = if kind.grows() { rows.start / kind.side() } else { rows.start * kind.side() };
             let row = to.width * to.channels4();
             let mut params = RegroupParams {
                 pixels: rows.count() * to.width,
@@ -95,6 +93,7 @@ impl Lowering<'_> {
                 output: self.output_of_stage().storage,
                 copies: kind.copies(from.channels, to.channels),
                 by_place: kind.by_place && kind.row.is_none(),
+                relu,
                 sum: sum.is_some(),
                 params,
             };

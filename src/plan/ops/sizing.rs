@@ -11,7 +11,7 @@ use crate::model::graph::{TensorId, Window};
 use crate::plan::PlanOptions;
 use crate::plan::fused::{Fused, Role, Stage};
 use crate::plan::node::{Node, Scratch, StageRead};
-use crate::plan::partition::{self, Partition};
+use crate::plan::partition::{self, Partition, RowRange};
 use crate::tensor::Bytes;
 
 use super::moments;
@@ -23,6 +23,8 @@ pub(super) enum Reach {
     Same,
     /// Rows that a filter reads. If `doubled`, the tensor that is read has half the height.
     Filter { window: Window, doubled: bool },
+    /// Rows of a tensor whose height is smaller by this factor.
+    Grown(u32),
     /// All rows.
     All,
 }
@@ -85,6 +87,10 @@ impl<'a> Sizing<'a> {
             Reach::Same => source.holding(reader.chunk(chunk)),
             Reach::Filter { window, doubled } => {
                 source.holding(partition::reach(reader.chunk(chunk), source.height, window, doubled))
+            }
+            Reach::Grown(side) => {
+                let RowRange { start, end } = reader.chunk(chunk);
+                source.holding(RowRange { start: start / side, end: end.div_ceil(side) })
             }
             Reach::All => 0..source.count(),
         };

@@ -17,7 +17,11 @@ pub(super) fn check_model(
     directions: Directions,
     refused: impl FnOnce() -> Error,
 ) -> Result<TimeFactor> {
-    let factor = time_factor(checkpoint.config()).ok_or_else(refused)?;
+    let config = checkpoint.config();
+    if config.lacks_clips() {
+        return Err(Error::input("model", config.clip_model(), checkpoint.name()));
+    }
+    let factor = time_factor(config).ok_or_else(refused)?;
     checkpoint.check_clips(directions)?;
     Ok(factor)
 }
@@ -34,7 +38,8 @@ fn time_factor(config: &AutoencoderConfig) -> Option<TimeFactor> {
 /// For a model that is not for video, and for a number of frames that no number of latents gives.
 pub(super) fn parts(config: &AutoencoderConfig, frames: u64) -> Result<u64> {
     let factor = time_factor(config).ok_or_else(|| {
-        Error::input("--frames", "a model for video", format!("{frames} frames with network {}", config.network.name()))
+        let expected = if config.lacks_clips() { config.clip_model() } else { "a model for video" };
+        Error::input("--frames", expected, format!("{frames} frames with network {}", config.network.name()))
     })?;
     factor.latents(frames).ok_or_else(|| {
         let above = frames.saturating_add(factor.missing(frames));

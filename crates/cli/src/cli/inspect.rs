@@ -155,6 +155,9 @@ fn own_text(config: &AutoencoderConfig) -> Option<String> {
         OwnLatents::StandIn { scaling_factor, shift_factor } => Some(format!(
             "the latents of the VAE it stands in for, with factor {scaling_factor} and shift {shift_factor}"
         )),
+        OwnLatents::Normalised { .. } => {
+            Some("the latents of the VAE it stands in for, with a mean and a deviation for each channel".to_owned())
+        }
         OwnLatents::Unknown => config.check_own_latents().err().map(|error| format!("unknown: {error}")),
     }
 }
@@ -172,10 +175,13 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
             ("post_quant_conv", yes(kl.use_post_quant_conv)),
         ],
         Network::Tiny(tiny) => vec![
-            ("channels", tiny.decoder_block_out_channels.first().copied().unwrap_or_default().to_string()),
+            ("channels of the encoder", format!("{:?}", tiny.encoder_block_out_channels)),
+            ("channels of the decoder", format!("{:?}", tiny.decoder_block_out_channels)),
             ("blocks of the encoder", format!("{:?}", tiny.num_encoder_blocks)),
             ("blocks of the decoder", format!("{:?}", tiny.num_decoder_blocks)),
             ("norms in the middle", yes(tiny.use_midblock_gn)),
+            ("pixels in channels", format!("{0}x{0}", tiny.patch_size)),
+            ("blocks remember a frame", yes(tiny.is_video())),
         ],
         Network::Wan(wan) => vec![
             ("levels of the encoder", levels_text(&wan.channels(), wan.num_res_blocks)),

@@ -86,16 +86,36 @@ impl<'a> Shapes<'a> {
     /// Derives the channels of the images to encode, and of decoded ones. If one half is missing,
     /// the other half's.
     pub(super) fn image_channels(&self) -> (u32, u32) {
+        let (taken, made) = self.image_extents();
+        let channels = |extent: Option<u32>| extent.map(|extent| if extent.is_multiple_of(3) { 3 } else { 4 });
+        (channels(taken.or(made)).unwrap_or(3), channels(made.or(taken)).unwrap_or(3))
+    }
+
+    /// Derives the side of the squares of image pixels that a tiny autoencoder holds in channels.
+    pub(super) fn image_patch(&self) -> u32 {
+        let (taken, made) = self.image_extents();
+        match made.or(taken) {
+            Some(12 | 16) => 2,
+            Some(48) => 4,
+            _ => 1,
+        }
+    }
+
+    /// Returns the channels of the first convolution's input and of the last one's output. Those of
+    /// a tiny autoencoder hold a square of 1, 2 or 4 pixels a side.
+    fn image_extents(&self) -> (Option<u32>, Option<u32>) {
         let last = self.numbers("decoder.layers", &|_| true).last().copied().unwrap_or_default();
         let [weight, bias] = ["weight", "bias"].map(|part| format!("decoder.layers.{last}.{part}"));
-        let taken = [("encoder.conv_in.weight", 1), ("encoder.layers.0.weight", 1)];
+        let taken = [("encoder.conv_in.weight", 1), ("encoder.layers.0.weight", 1), ("encoder.layers.1.weight", 1)];
         let made = [("decoder.conv_out.weight", 0), ("decoder.conv_out.bias", 0), (&*weight, 0), (&*bias, 0)];
         let seen = |witnesses: &[(&str, usize)]| {
-            let extents = witnesses.iter().filter_map(|&(name, axis)| self.extent(name, axis));
-            most_common(extents.filter(|extent| [3, 4].contains(extent)))
+            let extent = |&(name, axis): &(&str, usize)| {
+                let allowed: &[u32] = if name.contains(".layers.") { &[3, 4, 12, 16, 48] } else { &[3, 4] };
+                self.extent(name, axis).filter(|extent| allowed.contains(extent))
+            };
+            most_common(witnesses.iter().filter_map(extent))
         };
-        let (taken, made) = (seen(&taken), seen(&made));
-        (taken.or(made).unwrap_or(3), made.or(taken).unwrap_or(3))
+        (seen(&taken), seen(&made))
     }
 
     /// Derives the number of latent channels from the tensors next to the latents. Each row has a
