@@ -22,8 +22,8 @@ use crate::ordered::Ordered as _;
 pub enum Layout {
     /// `decoder.up_blocks.0.resnets.0.conv1.weight`; level 0 is the lowest resolution.
     Diffusers,
-    /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution, in HunyuanImage 2.1's
-    /// decoder the lowest.
+    /// `decoder.up.3.block.0.conv1.weight`; level 0 is the highest resolution, or the lowest in
+    /// HunyuanImage 2.1's decoder.
     Ldm,
     /// `3.conv.0.weight`, with encoder and decoder in separate files. In one file:
     /// `taesd_decoder.3.conv.0.weight` or `decoder.3.conv.0.weight`.

@@ -50,8 +50,8 @@ fn attention(network: &Kl) -> Option<Attention> {
     network.mid_block_add_attention.then_some(|blocks, name, x| blocks.attention_named(name, x, ["norm", "proj"]))
 }
 
-/// Adds levels of `channels`, each with `count` resnets. Resnets and the size changes between levels
-/// share one numbering in `list`.
+/// Adds levels of `channels`, each with `count` resnets. Resnets and the size changes between
+/// levels share one numbering in `list`.
 fn levels(blocks: &mut Blocks, list: &str, mut x: TensorId, channels: &[u32], count: u32, resize: Resize) -> TensorId {
     let mut number = 0;
     let mut next = || {

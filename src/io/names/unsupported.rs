@@ -172,8 +172,8 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     }
 }
 
-/// True if the first layer of the decoder takes 32 channels and has time, or that of an encoder with
-/// LDM's names has time. Causal convolutions have other names.
+/// True if the first layer of the decoder takes 32 channels and has time, or that of an encoder
+/// with LDM's names has time. Causal convolutions have other names.
 fn is_hunyuan_image3(inside: &BTreeMap<&str, &[u64]>) -> bool {
     let has_levels = || inside.keys().any(|name| name.starts_with("encoder.down."));
     matches!(inside.get("decoder.conv_in.weight"), Some([_, 32, 3, 3, 3]))

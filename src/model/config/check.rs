@@ -47,7 +47,8 @@ fn check_kl(kl: &Kl) -> Result<()> {
     check_groups("decoder_block_out_channels", decoder, kl.norm_num_groups)
 }
 
-/// Checks that the shortcuts of `kl`, if it has any, fit the channels of its levels and of `latents`.
+/// Checks that the shortcuts of `kl`, if it has any, fit the channels of its levels and `latents`
+/// channels of latents.
 fn check_pixel_shortcuts(kl: &Kl, latents: u32) -> Result<()> {
     if !kl.has_shortcuts {
         return Ok(());

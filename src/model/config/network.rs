@@ -41,7 +41,7 @@ pub struct Kl {
     /// True if a 1x1 convolution precedes the decoder.
     pub use_post_quant_conv: bool,
     /// True if a shortcut without weights leads around each size change, and around the layers next
-    /// to the latents, as in HunyuanImage 2.1. Such size changes move pixels into channels and back.
+    /// to the latents, as in HunyuanImage 2.1. Sizes then change by moving pixels into channels.
     pub has_shortcuts: bool,
 }
 
