@@ -41,6 +41,7 @@ FAMILIES = {
     "taesd": (diffusers.AutoencoderTiny, torch.float16, 8),
     "qwen_image": (diffusers.AutoencoderKLQwenImage, torch.bfloat16, 8),
     "qwen_image21": (diffusers.AutoencoderKLQwenImage21, torch.bfloat16, 16),
+    "hunyuan_image": (diffusers.AutoencoderKLHunyuanImage, torch.bfloat16, 32),
     "wan21": (diffusers.AutoencoderKLWan, torch.bfloat16, 8),
 }
 # Families whose decode here is a clip of 832x480.
