@@ -1,5 +1,5 @@
 //! Graphs of diffusers' `AutoencoderTiny`: TAESD, TAESDXL, TAESD3, TAEF1, and of its relatives
-//! without a class there. TAEF2 has norms in the middle, taeqi2_1 and TAESANA levels of several
+//! without a class there. TAEF2 has norms in the middle, `taeqi2_1` and TAESANA levels of several
 //! widths, and TAEHV's blocks remember the frame before.
 //!
 //! Layers are numbered throughout, including layers without weights, as in diffusers'
@@ -26,21 +26,15 @@ pub(super) fn decoder(network: &Tiny, shape: Shape, transform: Transform, out_ch
     let mut x = layers.graph.input(shape, Transform { squash: true, ..transform });
     x = layers.conv(x, widths[0]);
     let mut frames = vec![layers.relu(x)];
-    let needs = Needs::of(network);
     for (level, &count) in network.num_decoder_blocks.iter().enumerate() {
-        frames = layers.blocks(frames, count, needs.made[level], level == 0);
+        frames = layers.blocks(frames, count, made(network, level), level == 0);
         let Some(&width) = widths.get(level + 1) else { continue };
         // The layer that doubles the size. It may follow the 1x1 convolutions of `grow`.
         layers.next += 1;
         if network.is_video() {
-            let times = network.times(widths.len() - 2 - level);
-            frames = layers.grow(&frames, (times, network.grow_frames[level]), needs.read[level + 1]);
+            frames = layers.grow(&frames, level);
         }
-        let name = layers.name();
-        frames = layers.each(&chunks(&frames, 1), &|graph, frame| {
-            let doubled = graph.upsample(frame[0]);
-            graph.convolution(&name, doubled, width, Conv2d::of(&name, Window::same(3)).without_bias())
-        });
+        frames = layers.resample(&frames, width, Window::same(3), false);
     }
     x = frames[frames.len() - 1];
     if network.is_video() {
@@ -65,24 +59,21 @@ pub(super) fn encoder(network: &Tiny, shape: Shape, channels: u32) -> Graph {
             x = layers.relu(x);
         }
     }
-    let changes = 0..network.temporal_downsample.len();
-    let mut frames = vec![x; changes.map(|change| network.times(change) as usize).product()];
+    let mut frames = Vec::new();
+    let copies = (0..network.temporal_downsample.len()).map(|change| network.times(change)).product();
+    for _ in 0..copies {
+        frames.push(x);
+    }
     let last = network.num_encoder_blocks.len() - 1;
     for (level, &count) in network.num_encoder_blocks.iter().enumerate() {
         if level > 0 {
             if network.is_video() {
                 frames = layers.pool_frames(&frames, network.times(level - 1));
             }
-            let (name, width) = (layers.name(), network.encoder_block_out_channels[level]);
-            let mut conv = Conv2d::of(&name, Window::halving(Border::Around));
-            let stem = network.is_in_stem(level);
-            if !stem {
-                conv = conv.without_bias();
-            }
-            frames = layers
-                .each(&chunks(&frames, 1), &|graph, frame| graph.convolution(&name, frame[0], width, conv.clone()));
+            let (width, stem) = (network.encoder_block_out_channels[level], network.is_in_stem(level));
+            frames = layers.resample(&frames, width, Window::halving(Border::Around), stem);
             if stem {
-                frames = vec![layers.relu(frames[0])];
+                frames[0] = layers.relu(frames[0]);
             }
         }
         let all = frames.len();
@@ -93,30 +84,25 @@ pub(super) fn encoder(network: &Tiny, shape: Shape, channels: u32) -> Graph {
     layers.graph
 }
 
-/// Numbers of frames of each level of a decoder that the last image depends on, lowest resolution
-/// first. They are the last frames of the level.
-struct Needs {
-    /// Frames that the level's blocks read.
-    read: Vec<usize>,
-    /// Frames that the level's blocks make.
-    made: Vec<usize>,
+/// Returns the number of frames that size change `level` of the decoder makes of one, lowest
+/// resolution first.
+fn times(network: &Tiny, level: usize) -> usize {
+    network.times(network.num_decoder_blocks.len() - 2 - level) as usize
 }
 
-impl Needs {
-    fn of(network: &Tiny) -> Self {
-        let levels = network.num_decoder_blocks.len();
-        let times = |level: usize| network.times(levels - 2 - level) as usize;
-        let (mut read, mut made) = (vec![1_usize; levels], vec![1; levels]);
-        for level in (0..levels).rev() {
-            let frames: usize = (0..level).map(times).product();
-            if level + 1 < levels {
-                made[level] = read[level + 1].div_ceil(times(level));
-            }
-            // Each block reads one frame before those that it makes.
-            read[level] = frames.min(made[level] + network.num_decoder_blocks[level] as usize);
-        }
-        Self { read, made }
+/// Returns the number of last frames of `level` of the decoder that the last image depends on.
+fn made(network: &Tiny, level: usize) -> usize {
+    if level + 1 == network.num_decoder_blocks.len() {
+        return 1;
     }
+    read(network, level + 1).div_ceil(times(network, level))
+}
+
+/// Returns the number of frames that the blocks of `level` of the decoder read for [`made`] frames.
+/// Each block reads one frame before those that it makes.
+fn read(network: &Tiny, level: usize) -> usize {
+    let all = (0..level).map(|level| times(network, level)).product::<usize>();
+    all.min(made(network, level) + network.num_decoder_blocks[level] as usize)
 }
 
 /// Cuts `frames` into groups of `count` frames.
@@ -199,27 +185,40 @@ impl<'a> Layers<'a> {
         frames
     }
 
+    /// Adds a convolution of each frame to `channels` channels, which halves the size or follows a
+    /// doubling. It has a bias in a `stem` only.
+    fn resample(&mut self, frames: &[TensorId], channels: u32, window: Window, stem: bool) -> Vec<TensorId> {
+        let name = self.name();
+        self.each(&chunks(frames, 1), &|graph, frame| {
+            let x = if window.stride == 1 { graph.upsample(frame[0]) } else { frame[0] };
+            let conv = Conv2d::of(&name, window);
+            graph.convolution(&name, x, channels, if stem { conv } else { conv.without_bias() })
+        })
+    }
+
     /// Adds a 1x1 convolution of `count` successive frames to one frame.
     fn pool_frames(&mut self, frames: &[TensorId], count: u32) -> Vec<TensorId> {
         let name = format!("{}.conv", self.name());
         self.each(&chunks(frames, count as usize), &|graph, frames| {
-            over_frames(graph, &Conv2d::of(&name, Window::same(1)).without_bias(), frames, count)
+            over_frames(graph, &name, Window::same(1), frames, count)
         })
     }
 
-    /// Adds a 1x1 convolution of each frame to `times` frames, and returns the last `wanted` of
-    /// all. The weights can make `stored` frames, of which the last are used.
-    fn grow(&mut self, frames: &[TensorId], (times, stored): (u32, u32), wanted: usize) -> Vec<TensorId> {
+    /// Adds a 1x1 convolution of each frame to several, and returns those that the level after
+    /// `level` reads. The weights may be for more frames, of which the last are used.
+    fn grow(&mut self, frames: &[TensorId], level: usize) -> Vec<TensorId> {
         let name = format!("{}.conv", self.name());
-        let graph = &mut self.graph;
-        let all = frames.iter().flat_map(|frame| (0..times).map(move |index| (*frame, index)));
+        let (times, stored) = (times(self.network, level), self.network.grow_frames[level]);
+        let all = frames.len() * times;
         let mut made = Vec::new();
-        for (x, index) in all.skip(frames.len() * times as usize - wanted) {
-            let channels = graph.shape(x).channels;
-            let (start, of) = ((stored - times + index) * channels, stored * channels);
+        for index in all - read(self.network, level + 1)..all {
+            let x = frames[index / times];
+            let channels = self.graph.shape(x).channels;
+            let later = u32::try_from(times - index % times).unwrap_or(u32::MAX);
+            let (start, of) = ((stored - later) * channels, stored * channels);
             let rows = WeightSlice::Rows { start, block: channels, step: of, of };
             let conv = Conv2d::of(&name, Window::same(1)).without_bias().taking(rows);
-            made.push(graph.convolution(&name, x, channels, conv));
+            made.push(self.graph.convolution(&name, x, channels, conv));
         }
         made
     }
@@ -230,13 +229,13 @@ impl<'a> Layers<'a> {
 fn block(graph: &mut Graph, name: &str, frames: &[TensorId], remembers: bool) -> TensorId {
     let x = frames[frames.len() - 1];
     let channels = graph.shape(x).channels;
-    let first = Conv2d::of(&format!("{name}.0"), Window::same(3));
+    let first = format!("{name}.0");
     let mut hidden = if remembers {
         // The file has the filters of the frame itself first.
         let seen: Vec<TensorId> = frames.iter().rev().copied().collect();
-        over_frames(graph, &first, &seen, 2)
+        over_frames(graph, &first, Window::same(3), &seen, 2)
     } else {
-        graph.convolution(&format!("{name}.0"), x, channels, first)
+        graph.conv2d(&first, x, channels, 3)
     };
     for part in [2, 4] {
         hidden = graph.relu(hidden);
@@ -246,22 +245,23 @@ fn block(graph: &mut Graph, name: &str, frames: &[TensorId], remembers: bool) ->
     graph.relu(sum)
 }
 
-/// Adds `conv` of several frames that keeps the number of channels. Its filters have input channels
-/// for `of` frames, of which the first are `frames`; all others are zero.
-fn over_frames(graph: &mut Graph, conv: &Conv2d, frames: &[TensorId], of: u32) -> TensorId {
+/// Adds the convolution `name` of several frames that keeps the number of channels. It has a bias
+/// unless it is 1x1. Its filters have input channels for `of` frames, of which the first are
+/// `frames`; all others are zero.
+fn over_frames(graph: &mut Graph, name: &str, window: Window, frames: &[TensorId], of: u32) -> TensorId {
     let channels = graph.shape(frames[0]).channels;
-    let name = conv.weight.name.trim_end_matches(".weight");
-    let add = |graph: &mut Graph, frame, start: usize, count: usize, conv: Conv2d| {
-        let [start, count] = [start, count].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
-        graph.convolution(name, frame, channels, conv.taking(WeightSlice::Inputs { start, count, of }))
-    };
-    if frames.iter().all(|frame| *frame == frames[0]) {
-        return add(graph, frames[0], 0, frames.len(), conv.clone());
-    }
+    // Equal frames need one convolution, with the sum of their filters.
+    let equal = frames.iter().all(|frame| *frame == frames[0]);
+    let shown = if equal { 1 } else { frames.len() };
+    let count = u32::try_from(frames.len() / shown).unwrap_or(u32::MAX);
     let mut sum = None;
-    for (index, frame) in frames.iter().enumerate().rev() {
-        let own = if index == 0 { conv.clone() } else { conv.clone().without_bias() };
-        let seen = add(graph, *frame, index, 1, own);
+    for start in (0..shown).rev() {
+        let take = WeightSlice::Inputs { start: u32::try_from(start).unwrap_or(u32::MAX), count, of };
+        let mut conv = Conv2d::of(name, window).taking(take);
+        if start > 0 || window.side == 1 {
+            conv = conv.without_bias();
+        }
+        let seen = graph.convolution(name, frames[start], channels, conv);
         sum = Some(sum.map_or(seen, |sum| graph.add(sum, seen)));
     }
     sum.unwrap_or(frames[0])

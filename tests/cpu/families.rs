@@ -93,7 +93,6 @@ fn streams_beyond_half_precision() {
         ("toy_flux2", "conv_in"),
         ("taesd", "layers.0"),
         ("taef2", "layers.0"),
-        ("toy_taesana", "layers.0"),
         ("toy_wan", "conv_in"),
         ("toy_qwen_image21", "conv_in"),
         ("toy_hunyuan_image", "conv_in"),

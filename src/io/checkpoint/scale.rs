@@ -94,16 +94,15 @@ pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Resu
             || (other.batch_norm_eps.is_some() && config.batch_norm_eps.is_some())
     };
     // Tiny autoencoders of one number of latent channels may be of several kinds.
-    let is_same_kind = |other: &AutoencoderConfig| match (&other.network, &config.network) {
-        (Network::Tiny(left), Network::Tiny(right)) => {
-            (left.use_midblock_gn, left.patch_size) == (right.use_midblock_gn, right.patch_size)
-        }
-        _ => true,
+    let kind = |config: &AutoencoderConfig| match &config.network {
+        Network::Tiny(tiny) => (tiny.use_midblock_gn, tiny.patch_size),
+        _ => (false, 1),
     };
+    let own = kind(config);
     let fits = |family: &&Family| {
         let other = family.config();
         let same_images = other.out_channels == config.out_channels;
-        other.network.name() == config.network.name() && same_images && is_alike(&other) && is_same_kind(&other)
+        other.network.name() == config.network.name() && same_images && is_alike(&other) && kind(&other) == own
     };
     if !fits(&family) {
         let describe = |config: &AutoencoderConfig| {

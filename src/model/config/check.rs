@@ -111,17 +111,13 @@ fn check_frames(tiny: &Tiny, (field, levels): (&str, &[u32])) -> Result<()> {
     if !tiny.is_video() {
         return Ok(());
     }
-    if tiny.temporal_downsample.iter().filter(|changes| **changes).count() > MOST_CHANGES_OF_TIME {
-        let expected = format!("at most {MOST_CHANGES_OF_TIME} changes of time");
-        return Err(invalid("temporal_downsample", expected, format!("{:?}", tiny.temporal_downsample)));
-    }
     let changes = levels.len() - 1;
-    for (name, found) in
-        [("temporal_downsample", tiny.temporal_downsample.len()), ("grow_frames", tiny.grow_frames.len())]
-    {
-        if found != changes {
-            return Err(invalid(name, format!("{changes} values, one less than levels in {field}"), found));
-        }
+    let doubled = tiny.temporal_downsample.iter().filter(|changes| **changes).count();
+    if [tiny.temporal_downsample.len(), tiny.grow_frames.len()] != [changes; 2] || doubled > MOST_CHANGES_OF_TIME {
+        let expected = format!(
+            "{changes} values, one less than levels in {field}, as grow_frames has, and at most {MOST_CHANGES_OF_TIME} true"
+        );
+        return Err(invalid("temporal_downsample", expected, format!("{:?}", tiny.temporal_downsample)));
     }
     for (change, frames) in tiny.grow_frames.iter().rev().enumerate() {
         check_range("grow_frames", "frames", *frames, &(tiny.times(change)..=2))?;

@@ -35,17 +35,17 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "taesd3", config: || tiny(&sd3()) },
     Family { name: "taef1", config: || tiny(&flux1()) },
     Family { name: "taef2", config: taef2 },
-    Family { name: "taeqi2_1", config: taeqi21 },
-    Family { name: "taesana", config: taesana },
-    Family { name: "taehv", config: taehv },
-    Family { name: "taew2_1", config: taew21 },
+    Family { name: "taeqi2_1", config: || TAEQI.config() },
+    Family { name: "taesana", config: || TAESANA.config() },
+    Family { name: "taehv", config: || TAEHV.config() },
+    Family { name: "taew2_1", config: || TAEW21.config() },
     // It has the same shapes, but takes the VAE's own latents.
-    Family { name: "lighttaew2_1", config: || lighttae(WAN_MEAN, WAN_STD, 1) },
-    Family { name: "taew2_2", config: taew22 },
-    Family { name: "lighttaew2_2", config: || lighttae(WAN22_MEAN, WAN22_STD, 2) },
-    Family { name: "taehv1_5", config: taehv15 },
-    Family { name: "taeltx_2", config: taeltx },
-    Family { name: "taeltx2_3", config: taeltx },
+    Family { name: "lighttaew2_1", config: || TAEW21.light() },
+    Family { name: "taew2_2", config: || TAEW22.config() },
+    Family { name: "lighttaew2_2", config: || TAEW22.light() },
+    Family { name: "taehv1_5", config: || TAEHV15.config() },
+    Family { name: "taeltx_2", config: || TAELTX.config() },
+    Family { name: "taeltx2_3", config: || TAELTX.config() },
     Family { name: "qwen_image", config: wan21 },
     Family { name: "wan21", config: wan21 },
     Family { name: "qwen_image_layered", config: || rgba(wan21()) },
@@ -203,90 +203,112 @@ fn taef2() -> AutoencoderConfig {
     AutoencoderConfig { patch: 2, shift_factor: Some(0.0), ..AutoencoderConfig::new(network, 32) }
 }
 
-/// Returns the config of the tiny autoencoder of Qwen-Image 2.1.
-fn taeqi21() -> AutoencoderConfig {
-    let network = Tiny {
-        encoder_block_out_channels: vec![64, 64, 128, 256],
-        decoder_block_out_channels: vec![256, 128, 64, 64],
-        patch_size: 2,
-        ..tiny_network()
-    };
-    let own_latents = OwnLatents::Normalised { mean: QWEN_IMAGE21_MEAN, std: QWEN_IMAGE21_STD };
-    AutoencoderConfig { network: Network::Tiny(network), own_latents, ..rgba(tiny(&qwen_image21())) }
+/// A tiny autoencoder without a class in diffusers. Latents of the diffusion model have no scale.
+struct Relative {
+    own_latents: OwnLatents,
+    latent_channels: u32,
+    image_channels: u32,
+    patch_size: u32,
+    encoder: (&'static [u32], &'static [u32]),
+    decoder: (&'static [u32], &'static [u32]),
+    temporal_downsample: &'static [bool],
+    grow_frames: &'static [u32],
 }
 
-/// Returns the config of the tiny autoencoder of DC-AE, for Sana.
-fn taesana() -> AutoencoderConfig {
-    let network = Tiny {
-        encoder_block_out_channels: vec![0, 32, 64, 64, 64, 64],
-        decoder_block_out_channels: vec![256, 128, 64, 64, 64, 64],
-        num_encoder_blocks: vec![0, 0, 1, 3, 3, 3],
-        num_decoder_blocks: vec![3, 3, 3, 3, 3, 1],
-        ..tiny_network()
-    };
-    AutoencoderConfig {
-        own_latents: OwnLatents::StandIn { scaling_factor: 0.41407, shift_factor: 0.0 },
-        shift_factor: Some(0.0),
-        ..AutoencoderConfig::new(Network::Tiny(network), 32)
+/// The tiny autoencoder of Qwen-Image 2.1.
+const TAEQI: Relative = Relative {
+    own_latents: OwnLatents::Normalised { mean: QWEN_IMAGE21_MEAN, std: QWEN_IMAGE21_STD },
+    latent_channels: 64,
+    image_channels: 4,
+    patch_size: 2,
+    encoder: (&[64, 64, 128, 256], &[1, 3, 3, 3]),
+    decoder: (&[256, 128, 64, 64], &[3, 3, 3, 1]),
+    temporal_downsample: &[],
+    grow_frames: &[],
+};
+
+/// The tiny autoencoder of DC-AE, for Sana.
+const TAESANA: Relative = Relative {
+    own_latents: OwnLatents::StandIn { scaling_factor: 0.41407, shift_factor: 0.0 },
+    latent_channels: 32,
+    image_channels: 3,
+    patch_size: 1,
+    encoder: (&[0, 32, 64, 64, 64, 64], &[0, 0, 1, 3, 3, 3]),
+    decoder: (&[256, 128, 64, 64, 64, 64], &[3, 3, 3, 3, 3, 1]),
+    ..TAEQI
+};
+
+/// The tiny autoencoder of `HunyuanVideo`. Others for video vary it.
+const TAEHV: Relative = Relative {
+    own_latents: OwnLatents::StandIn { scaling_factor: 0.476_986, shift_factor: 0.0 },
+    latent_channels: 16,
+    encoder: (&[64, 64, 64, 64], &[0, 3, 3, 3]),
+    decoder: (&[256, 128, 64, 64], &[3, 3, 3, 0]),
+    temporal_downsample: &[true, true, false],
+    grow_frames: &[1, 2, 2],
+    ..TAESANA
+};
+
+/// That of `HunyuanVideo` 1.5.
+const TAEHV15: Relative = Relative {
+    own_latents: OwnLatents::StandIn { scaling_factor: 1.03682, shift_factor: 0.0 },
+    latent_channels: 32,
+    patch_size: 2,
+    ..TAEHV
+};
+
+/// That of Wan 2.1 and Qwen-Image.
+const TAEW21: Relative = Relative { own_latents: OwnLatents::Normalised { mean: WAN_MEAN, std: WAN_STD }, ..TAEHV };
+
+/// That of Wan 2.2's 5B model.
+const TAEW22: Relative = Relative {
+    own_latents: OwnLatents::Normalised { mean: WAN22_MEAN, std: WAN22_STD },
+    latent_channels: 48,
+    ..TAEHV15
+};
+
+/// Those of LTX-2 and LTX-2.3. The scale of the VAE's own latents is among that VAE's weights.
+const TAELTX: Relative = Relative {
+    own_latents: OwnLatents::Unknown,
+    latent_channels: 128,
+    patch_size: 4,
+    temporal_downsample: &[true, true, true],
+    grow_frames: &[2, 2, 2],
+    ..TAEHV
+};
+
+impl Relative {
+    fn config(&self) -> AutoencoderConfig {
+        let network = Tiny {
+            encoder_block_out_channels: self.encoder.0.to_vec(),
+            decoder_block_out_channels: self.decoder.0.to_vec(),
+            num_encoder_blocks: self.encoder.1.to_vec(),
+            num_decoder_blocks: self.decoder.1.to_vec(),
+            use_midblock_gn: false,
+            patch_size: self.patch_size,
+            temporal_downsample: self.temporal_downsample.to_vec(),
+            grow_frames: self.grow_frames.to_vec(),
+        };
+        AutoencoderConfig {
+            in_channels: self.image_channels,
+            out_channels: self.image_channels,
+            own_latents: self.own_latents,
+            shift_factor: Some(0.0),
+            ..AutoencoderConfig::new(Network::Tiny(network), self.latent_channels)
+        }
     }
-}
 
-/// Returns the config of a tiny autoencoder for video that replaces a VAE with these latent
-/// channels. It has `patch_size` squared image pixels in the channels of one pixel.
-fn video(own_latents: OwnLatents, latent_channels: u32, patch_size: u32) -> AutoencoderConfig {
-    let network = Tiny {
-        decoder_block_out_channels: vec![256, 128, 64, 64],
-        num_encoder_blocks: vec![0, 3, 3, 3],
-        num_decoder_blocks: vec![3, 3, 3, 0],
-        patch_size,
-        temporal_downsample: vec![true, true, false],
-        grow_frames: vec![1, 2, 2],
-        ..tiny_network()
-    };
-    AutoencoderConfig {
-        own_latents,
-        shift_factor: Some(0.0),
-        ..AutoencoderConfig::new(Network::Tiny(network), latent_channels)
-    }
-}
-
-/// Returns the config of the tiny autoencoder of `HunyuanVideo`.
-fn taehv() -> AutoencoderConfig {
-    video(OwnLatents::StandIn { scaling_factor: 0.476_986, shift_factor: 0.0 }, 16, 1)
-}
-
-/// Returns the config of the tiny autoencoder of `HunyuanVideo` 1.5.
-fn taehv15() -> AutoencoderConfig {
-    video(OwnLatents::StandIn { scaling_factor: 1.03682, shift_factor: 0.0 }, 32, 2)
-}
-
-/// Returns the config of the tiny autoencoders of LTX-2 and LTX-2.3. The scale of the VAE's own
-/// latents is among that VAE's weights.
-fn taeltx() -> AutoencoderConfig {
-    let config = video(OwnLatents::Unknown, 128, 4);
-    let Network::Tiny(network) = config.network else { return config };
-    let network = Tiny { temporal_downsample: vec![true; 3], grow_frames: vec![2; 3], ..network };
-    AutoencoderConfig { network: Network::Tiny(network), ..config }
-}
-
-/// Returns the config of the tiny autoencoder of Wan 2.1 and Qwen-Image.
-fn taew21() -> AutoencoderConfig {
-    video(OwnLatents::Normalised { mean: WAN_MEAN, std: WAN_STD }, 16, 1)
-}
-
-/// Returns the config of the tiny autoencoder of Wan 2.2's 5B model.
-fn taew22() -> AutoencoderConfig {
-    video(OwnLatents::Normalised { mean: WAN22_MEAN, std: WAN22_STD }, 48, 2)
-}
-
-/// Returns the config of `LightX2V`'s training of such a tiny autoencoder. It takes the VAE's own
-/// latents, and the diffusion model takes `(own - mean) / std` of each channel.
-fn lighttae(mean: &[f64], std: &[f64], patch_size: u32) -> AutoencoderConfig {
-    let channels = u32::try_from(mean.len()).unwrap_or(u32::MAX);
-    AutoencoderConfig {
-        latents_mean: Some(mean.to_vec()),
-        latents_std: Some(std.to_vec()),
-        ..video(OwnLatents::OfNetwork, channels, patch_size)
+    /// Returns the config of `LightX2V`'s training of this network. It takes the VAE's own latents,
+    /// and the diffusion model takes `(own - mean) / std` of each channel.
+    fn light(&self) -> AutoencoderConfig {
+        let config = self.config();
+        let OwnLatents::Normalised { mean, std } = self.own_latents else { return config };
+        AutoencoderConfig {
+            own_latents: OwnLatents::OfNetwork,
+            latents_mean: Some(mean.to_vec()),
+            latents_std: Some(std.to_vec()),
+            ..config
+        }
     }
 }
 

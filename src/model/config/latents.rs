@@ -87,8 +87,10 @@ pub enum OwnLatents {
     /// of each channel, as the diffusion model does.
     Normalised {
         /// Mean of each channel of that VAE's latents.
+        #[serde(skip)]
         mean: &'static [f64],
         /// Standard deviation of each channel of that VAE's latents.
+        #[serde(skip)]
         std: &'static [f64],
     },
     /// Latents of one of several VAEs that the tiny autoencoder may replace.

@@ -68,7 +68,7 @@ pub struct Tiny {
     /// TAEF2.
     pub use_midblock_gn: bool,
     /// Side of the squares of image pixels that one pixel of the highest level holds in its
-    /// channels, or 1. In taeqi2_1 it is 2.
+    /// channels, or 1. In `taeqi2_1` it is 2.
     pub patch_size: u32,
     /// True for each size change that also changes time, highest resolution first. Empty if the
     /// blocks remember no frames. TAEHV's blocks do.

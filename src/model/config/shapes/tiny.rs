@@ -1,7 +1,7 @@
 //! Derivation of networks like `AutoencoderTiny`. Layers are numbered throughout. Blocks have
 //! several convolutions, as `conv.0`, and layers that change time one, as `conv`.
 
-use super::votes::{Needed, Shapes, most_common};
+use super::votes::{Needed, Shapes, most_common, vote};
 use crate::model::config::{AutoencoderConfig, FAMILIES, Halves, Network, OwnLatents, Tiny};
 
 /// Derives the config of the network that `shapes` show.
@@ -65,66 +65,58 @@ struct Half {
 
 impl Half {
     fn of(shapes: &Shapes<'_>, layers: &str, is_video: bool) -> Option<Self> {
-        let mut levels: Vec<Vec<u32>> = Vec::new();
-        for number in shapes.numbers(layers, &|rest| rest.starts_with("conv.") && rest.matches('.').count() == 2) {
-            match levels.last_mut() {
-                Some(level) if level.last().and_then(|last| last.checked_add(1)) == Some(number) => level.push(number),
-                _ => levels.push(vec![number]),
-            }
-        }
-        let width = |level: &Vec<u32>| {
-            let blocks: Vec<String> = level.iter().map(|number| format!("{layers}.{number}.conv.")).collect();
-            shapes.most_common_first_extent(&|name| blocks.iter().any(|block| name.starts_with(block)))
-        };
-        let channels =
-            levels.iter().map(width).collect::<Option<Vec<u32>>>().filter(|channels| !channels.is_empty())?;
-        let blocks = levels.iter().map(|level| u32::try_from(level.len()).unwrap_or(u32::MAX)).collect();
-        let mut half = Self { channels, blocks, patch: 1, frames: Vec::new() };
-        let first = levels[0].first().copied().filter(|_| layers.starts_with("encoder"));
-        if is_video {
-            half = half.of_video(shapes, layers, &levels);
-        } else if first == Some(3) {
+        let is_encoder = layers.starts_with("encoder");
+        let extent = |number: u32, part: &str, axis| shapes.extent(&format!("{layers}.{number}.{part}"), axis);
+        let mut half = Self { channels: Vec::new(), blocks: Vec::new(), patch: 1, frames: Vec::new() };
+        let numbers = shapes.numbers(layers, &|rest| rest.starts_with("conv.") && rest.matches('.').count() == 2);
+        let first = *numbers.first()?;
+        // Levels without blocks come first in an encoder.
+        if is_encoder && is_video {
+            half.push(&[extent(0, "weight", 0), extent(0, "bias", 0), extent(2, "conv.weight", 0)], 0);
+        } else if is_encoder && first == 4 {
+            // Two convolutions with a `ReLU` each come before TAESANA's first block, and halve the
+            // size. The first has a level of its own.
+            half.push(&[Some(0)], 0);
+            half.push(&[extent(0, "weight", 0), extent(0, "bias", 0), extent(2, "weight", 1)], 0);
+        } else if is_encoder && first == 3 {
             // Before it come a layer that puts pixels into channels, a convolution and a `ReLU`.
             half.patch = 2;
-        } else if first == Some(4) {
-            // Two convolutions with a ReLU each come before TAESANA's first block, and halve the
-            // size. The first has a level of its own.
-            let votes = [("0.weight", 0), ("0.bias", 0), ("2.weight", 1)];
-            let width = votes.map(|(part, axis)| shapes.extent(&format!("{layers}.{part}"), axis));
-            half.channels.splice(0..0, [0, most_common(width.into_iter().flatten()).unwrap_or(half.channels[0])]);
-            half.blocks.splice(0..0, [0, 0]);
+        }
+        for &start in &numbers {
+            if start > 0 && numbers.contains(&(start - 1)) {
+                continue;
+            }
+            let count = (start..).take_while(|number| numbers.contains(number)).count();
+            let end = start + u32::try_from(count).unwrap_or(u32::MAX);
+            let mut votes = Vec::new();
+            for number in start..end {
+                let parts =
+                    ["conv.0.weight", "conv.0.bias", "conv.2.weight", "conv.2.bias", "conv.4.weight", "conv.4.bias"];
+                votes.extend(parts.map(|part| extent(number, part, 0)));
+            }
+            // A change of the encoder's frames comes before the level, and then a convolution. One of
+            // the decoder's comes after it, and then a doubling of the size.
+            let change = if is_encoder { start.checked_sub(2) } else { end.checked_add(1) };
+            let own = half.channels.last().copied().filter(|_| is_encoder);
+            half.push(&votes, end - start);
+            let own = own.or_else(|| half.channels.last().copied())?;
+            if is_video {
+                let found = extent(change?, "conv.weight", usize::from(is_encoder));
+                half.frames.push([1, 2].into_iter().find(|times| own.checked_mul(*times) == found));
+            }
+        }
+        if is_video && !is_encoder {
+            let last = shapes.numbers(layers, &|_| true).last().copied()?;
+            let before = half.channels.last().copied();
+            half.push(&[extent(last, "weight", 1), extent(last.saturating_sub(2), "weight", 0), before], 0);
         }
         Some(half)
     }
 
-    /// Adds the level without blocks, and the frames of each size change. `levels` has the numbers
-    /// of the blocks.
-    fn of_video(mut self, shapes: &Shapes<'_>, layers: &str, levels: &[Vec<u32>]) -> Self {
-        let extent = |number: u32, part: &str, axis| shapes.extent(&format!("{layers}.{number}.{part}"), axis);
-        let is_encoder = layers.starts_with("encoder");
-        if is_encoder {
-            let votes = [extent(0, "weight", 0), extent(0, "bias", 0), extent(2, "conv.weight", 0)];
-            self.channels.insert(0, most_common(votes.into_iter().flatten()).unwrap_or(self.channels[0]));
-            self.blocks.insert(0, 0);
-        } else {
-            let last = shapes.numbers(layers, &|_| true).last().copied().unwrap_or_default();
-            let before = self.channels.last().copied();
-            let votes = [extent(last, "weight", 1), extent(last.saturating_sub(2), "weight", 0), before];
-            self.channels.extend(most_common(votes.into_iter().flatten()));
-            self.blocks.push(0);
-        }
-        let frames = |(change, level): (usize, &Vec<u32>)| {
-            // A change of the encoder comes before the blocks of its level, and then a convolution.
-            // One of the decoder comes after them, and then a doubling of the size.
-            let number = match is_encoder {
-                true => level.first()?.checked_sub(2)?,
-                false => level.last()?.checked_add(2)?,
-            };
-            let (found, own) = (extent(number, "conv.weight", usize::from(is_encoder))?, self.channels[change]);
-            [1, 2].into_iter().find(|times| own.checked_mul(*times) == Some(found))
-        };
-        self.frames = levels.iter().enumerate().map(frames).collect();
-        self
+    /// Adds a level, with the most common of its possible widths. Without any, it has none.
+    fn push(&mut self, votes: &[Option<u32>], blocks: u32) {
+        self.channels.push(vote(votes).unwrap_or_default());
+        self.blocks.push(blocks);
     }
 
     /// Returns the mirrored half. Levels of TAESANA's encoder without blocks get some.

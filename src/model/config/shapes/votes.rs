@@ -105,17 +105,12 @@ impl<'a> Shapes<'a> {
     /// a tiny autoencoder hold a square of 1, 2 or 4 pixels a side.
     fn image_extents(&self) -> (Option<u32>, Option<u32>) {
         let last = self.numbers("decoder.layers", &|_| true).last().copied().unwrap_or_default();
-        let [weight, bias] = ["weight", "bias"].map(|part| format!("decoder.layers.{last}.{part}"));
-        let taken = [("encoder.conv_in.weight", 1), ("encoder.layers.0.weight", 1), ("encoder.layers.1.weight", 1)];
-        let made = [("decoder.conv_out.weight", 0), ("decoder.conv_out.bias", 0), (&*weight, 0), (&*bias, 0)];
-        let seen = |witnesses: &[(&str, usize)]| {
-            let extent = |&(name, axis): &(&str, usize)| {
-                let allowed: &[u32] = if name.contains(".layers.") { &[3, 4, 12, 16, 48] } else { &[3, 4] };
-                self.extent(name, axis).filter(|extent| allowed.contains(extent))
-            };
-            most_common(witnesses.iter().filter_map(extent))
+        let seen = |name: &str, axis| self.extent(name, axis).filter(|extent| matches!(extent, 3 | 4 | 12 | 16 | 48));
+        let made = |part: &str| {
+            [format!("decoder.conv_out.{part}"), format!("decoder.layers.{last}.{part}")].map(|name| seen(&name, 0))
         };
-        (seen(&taken), seen(&made))
+        let taken = ["encoder.conv_in.weight", "encoder.layers.0.weight", "encoder.layers.1.weight"];
+        (vote(&taken.map(|name| seen(name, 1))), vote(&[made("weight"), made("bias")].concat()))
     }
 
     /// Derives the number of latent channels from the tensors next to the latents. Each row has a
@@ -142,6 +137,11 @@ impl<'a> Shapes<'a> {
 /// True if `name` is a tensor of a resnet whose first extent is the number of output channels.
 pub(super) fn shows_channels(name: &str) -> bool {
     name.rsplit('.').nth(1).is_some_and(|module| matches!(module, "conv1" | "conv2" | "norm2"))
+}
+
+/// Returns the most common of the known votes, and the first of several.
+pub(super) fn vote(votes: &[Option<u32>]) -> Option<u32> {
+    most_common(votes.iter().flatten().copied())
 }
 
 /// Returns the most common value, and the first of several.
