@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network};
+use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, Tiny};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
@@ -61,6 +61,15 @@ fn sane_configs() -> impl Strategy<Value = AutoencoderConfig> {
 /// Change of one field of a configuration to one of these values.
 type ConfigChange = fn(&mut AutoencoderConfig, u32, f32, &[u32]);
 
+fn flags(list: &[u32]) -> Vec<bool> {
+    list.iter().map(|number| number % 3 > 0).collect()
+}
+
+/// Sets what only relatives of TAESD have.
+fn vary(tiny: &mut Tiny, number: u32, list: &[u32]) {
+    (tiny.temporal_downsample, tiny.grow_frames, tiny.patch_size) = (flags(list), list.to_vec(), number);
+}
+
 fn config_changes() -> impl Strategy<Value = ConfigChange> {
     let changes: Vec<ConfigChange> = vec![
         |_, _, _, _| {},
@@ -103,17 +112,10 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
             Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
         },
-        |config, number, _, list| {
-            let flags = || list.iter().map(|number| number % 3 > 0).collect();
-            match &mut config.network {
-                Network::Wan(wan) => wan.temperal_downsample = flags(),
-                Network::Tiny(tiny) => (tiny.temporal_downsample, tiny.patch_size) = (flags(), number),
-                Network::Kl(_) | Network::SeedVr(_) => config.in_channels = number,
-            }
-        },
         |config, number, _, list| match &mut config.network {
-            Network::Tiny(tiny) => tiny.grow_frames = list.to_vec(),
-            Network::Kl(_) | Network::Wan(_) | Network::SeedVr(_) => config.in_channels = number,
+            Network::Wan(wan) => wan.temperal_downsample = flags(list),
+            Network::Tiny(tiny) => vary(tiny, number, list),
+            Network::Kl(_) | Network::SeedVr(_) => config.in_channels = number,
         },
         |config, _, number, _| config.scaling_factor = f64::from(number),
         |config, _, number, _| config.shift_factor = Some(f64::from(number)),
