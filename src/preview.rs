@@ -8,10 +8,9 @@ mod linear;
 
 use self::linear::{LINEAR, Linear};
 use crate::error::{Error, Result};
-use crate::images::At;
 use crate::model::config::{AutoencoderConfig, Family, LatentSpace};
 use crate::tensor::Size;
-use crate::vae::Latents;
+use crate::vae::{At, Latents};
 
 /// A small picture of latents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,15 +35,11 @@ pub struct Preview {
 /// ```
 ///
 /// # Errors
-/// [`Error::Input`] for an unknown family, one without published factors, the VAE's own latents,
-/// another number of channels, several images of which none was chosen, or a `max_side` of 0.
+/// [`Error::Input`] for an unknown family, one whose map is unknown, another number of channels, several images of which none was chosen, or a `max_side` of 0.
 pub fn preview<'a>(latents: impl Into<At<'a, Latents>>, family: &str, max_side: u32) -> Result<Preview> {
     let config = Family::find(family)?.config();
     let linear = Linear::find(family)?;
-    let one = latents.into().one(&config)?;
-    if one.space() == LatentSpace::Vae {
-        return Err(Error::input("latents to preview", "the diffusion model's", "the VAE's own (unscaled)"));
-    }
+    let one = latents.into().one(&config)?.of_diffusion_model(&config)?;
     let cell = config.latent_step(LatentSpace::Model);
     let small = one.reduced_by(config.patch_side(LatentSpace::Model) * cell, cell, max_side)?;
     linear.picture(&config, &small)
@@ -59,8 +54,10 @@ impl Linear {
     fn find(family: &str) -> Result<&'static Self> {
         LINEAR.iter().find(|linear| linear.families.contains(&family)).ok_or_else(|| {
             let known: Vec<&str> = families().collect();
-            let expected =
-                format!("one with published factors: {}; or decode with a tiny autoencoder", known.join(", "));
+            let expected = format!(
+                "one whose linear map wgvae has: {}; others need a decode, such as by a tiny autoencoder",
+                known.join(", ")
+            );
             Error::input("family to preview", expected, format!("\"{family}\""))
         })
     }
@@ -151,6 +148,20 @@ mod tests {
         assert_eq!(preview(&packed(true), "ideogram4", 512).unwrap(), expected);
     }
 
+    /// The VAE's own latents, such as `ComfyUI`'s, are scaled first.
+    #[test]
+    fn own_latents_give_the_same_picture() {
+        for (family, factor, shift) in [("sdxl", 0.13025, 0.0), ("flux1", 0.3611, 0.1159), ("taesdxl", 0.13025, 0.0)] {
+            let of_model = latents(&[if family == "flux1" { 16 } else { 4 }, 3, 2]);
+            let own = of_model.image(0).unwrap().iter().map(|value| value / factor + shift).collect();
+            let shape = [of_model.channels(), 3, 2].map(|extent| extent as usize).to_vec();
+            let own = Latents::new(HostTensor { shape, data: own }).unwrap().in_space(LatentSpace::Vae);
+            let [one, other] = [&own, &of_model].map(|latents| preview(latents, family, 9).unwrap());
+            let differs = one.pixels.iter().zip(&other.pixels).any(|(left, right)| left.abs_diff(*right) > 1);
+            assert!(!differs, "{family}");
+        }
+    }
+
     #[test]
     fn wrong_input_is_named() {
         let text = |result: Result<Preview>| result.unwrap_err().to_string();
@@ -159,7 +170,6 @@ mod tests {
         assert!(text(preview(&latents(&[1, 16, 2, 2]), "seedvr2", 9)).contains("family to preview: expected one with"));
         assert!(text(preview(&four, "flux1", 9)).contains("16 channels"));
         assert!(text(preview(&four, "sdxl", 0)).contains("at least 1"));
-        assert!(text(preview(&four.clone().in_space(LatentSpace::Vae), "sdxl", 9)).contains("(unscaled)"));
         assert!(text(preview(&latents(&[2, 4, 2, 2]), "sdxl", 9)).contains("2 images"));
     }
 }

@@ -106,6 +106,9 @@ pub(crate) fn previews(latents: &Array, family: &str, max_side: u32) -> Result<S
     for index in 0..count {
         let latents = latents_of(latents.image(index)?, [channels, height, width], index)?;
         let Preview { size, pixels } = preview(&latents, family, max_side)?;
+        if index == 0 {
+            reserve(&mut levels, count.saturating_mul(pixels.len() / 4 * 3), "the previews")?;
+        }
         add_levels(&mut levels, &pixels, 3);
         (shape[1], shape[2]) = (size.height as usize, size.width as usize);
     }

@@ -478,10 +478,10 @@ def preview(latents: ArrayLike, family: str, *, max_side: int = 512) -> Array:
     Raises
     ------
     InputError
-        If the family is unknown, has no published factors or other channels, or a value is not
+        If the family is unknown, has no known map or other channels, or a value is not
         finite.
     """
-    array, bfloat16 = as_latents(latents, False)
+    array, bfloat16 = as_latents(latents, False, False)
     return _native.preview(array, bfloat16, family, _number("max_side", max_side, "pixels"))
 
 

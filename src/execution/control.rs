@@ -14,11 +14,11 @@ use crate::limits::DeviceKind;
 /// its frames.
 const GPU_SUBMISSION: u64 = if cfg!(target_arch = "wasm32") { 16 } else { 60 };
 
-/// Milliseconds that the first submission to a GPU should take. Each one after it may take twice as
-/// long as the one before. A GPU takes at least twice as long for a step as the host takes to
-/// record it, so it does not wait for the host.
-// Measured on an H100: TAESD at 1024x1024 takes 20 ms instead of 24 in f32, and 15 to 17 instead of
-// 19 in fast; 1 and 2 ms are alike. See benches/results/h100.md.
+/// The time that the first submission to a GPU should take. Each one after it may take twice as
+/// long as the one before, so that a GPU that takes at least twice as long for a step as the host
+/// takes to record it does not wait for the host.
+// Measured on an H100, which takes 16 us for an average step of TAESD at 1024x1024, where the host
+// takes 5: see benches/results/h100.md.
 const FIRST_GPU_SUBMISSION: Duration = Duration::from_millis(2);
 
 /// The progress listener, the cancel flag and the submission length of a run.
@@ -29,7 +29,7 @@ pub struct Control<'a> {
     /// A flag that any thread may set to true, to stop the run before its next submission.
     pub cancel: Option<Arc<AtomicBool>>,
     /// The time that one submission should take. `None` chooses a time for the device. Zero submits
-    /// every step by itself.
+    /// every step by itself. The first submissions of a run to a GPU are shorter.
     pub submission_target: Option<Duration>,
 }
 

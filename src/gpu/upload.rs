@@ -16,7 +16,7 @@ impl Uploads {
         Ring::new(gpu, Usage::Upload, slot).await.map(Self)
     }
 
-    /// Returns the bytes that can be written now; `None` if all buffers are in flight.
+    /// Returns the bytes that can be written now; see [`Ring::room`].
     pub(super) fn room(&mut self) -> Option<u64> {
         self.0.room(1)
     }

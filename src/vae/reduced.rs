@@ -24,9 +24,13 @@ impl Reduction {
             let expected = format!("at least {pixels}, for one latent");
             return Err(Error::input("longest side of a preview", expected, max_side.to_string()));
         }
-        let longest = size.width.max(size.height).div_ceil(cell);
+        if size.width < cell || size.height < cell {
+            return Err(Error::input("latents to preview", format!("at least {cell}x{cell}"), size.to_string()));
+        }
+        let longest = size.width.max(size.height) / cell;
         let step = longest.div_ceil(max_side / pixels);
-        let side = |extent: u32| if step > 1 { extent.div_ceil(cell).div_ceil(step) * cell } else { extent };
+        // Latents that do not fill a cell are left out.
+        let side = |extent: u32| if step > 1 { (extent / cell).div_ceil(step) * cell } else { extent };
         Ok(Self { size: Size { width: side(size.width), height: side(size.height) }, cell, step })
     }
 
@@ -35,16 +39,17 @@ impl Reduction {
     fn mean(&self, plane: &[f32], of: Size, row: u32, column: u32) -> f32 {
         let places = |at: u32, extent: u32| {
             let first = at / self.cell * self.step * self.cell + at % self.cell;
-            (0..self.step).map(move |index| first + index * self.cell).filter(move |place| *place < extent)
+            let end = extent / self.cell * self.cell;
+            (0..self.step).map(move |index| first + index * self.cell).filter(move |place| *place < end)
         };
-        let (mut sum, mut count) = (0.0, 0.0);
+        let (mut sum, mut count) = (0.0, 0.0_f32);
         for row in places(row, of.height) {
             for column in places(column, of.width) {
                 sum += plane[(row * of.width + column) as usize];
                 count += 1.0;
             }
         }
-        sum / f32::max(count, 1.0)
+        sum / count
     }
 }
 
@@ -54,8 +59,7 @@ impl AutoencoderConfig {
     /// # Errors
     /// [`Error::Input`] if `max_side` has no room for one latent.
     pub fn reduced_size(&self, size: Size, space: LatentSpace, max_side: u32) -> Result<Size> {
-        let cell = self.latent_step(space);
-        Reduction::new(size, self.latent_factor(space) * cell, cell, max_side).map(|reduction| reduction.size)
+        Reduction::new(size, self.image_step(space), self.latent_step(space), max_side).map(|reduction| reduction.size)
     }
 }
 
@@ -65,10 +69,11 @@ impl Latents {
     /// Returns a copy if the picture is small already.
     ///
     /// # Errors
-    /// [`Error::Input`] if `max_side` has no room for one latent, or the latents are on a GPU.
+    /// [`Error::Input`] if `max_side` has no room for one latent, the latents do not fit the model, or
+    /// they are on a GPU.
     pub fn reduced(&self, config: &AutoencoderConfig, max_side: u32) -> Result<Self> {
-        let cell = config.latent_step(self.space());
-        self.reduced_by(config.latent_factor(self.space()) * cell, cell, max_side)
+        self.check_channels(config)?;
+        self.reduced_by(config.image_step(self.space()), config.latent_step(self.space()), max_side)
     }
 
     /// Returns latents of a picture of at most `max_side` pixels a side. Squares of `cell` by
@@ -102,8 +107,8 @@ impl<'a> At<'a, Latents> {
 impl Vae {
     /// Decodes a smaller picture of one image's latents, at most `max_side` pixels a side, to RGBA
     /// bytes `[h, w, 4]`: see [`Latents::reduced`]. Meant for tiny autoencoders. Repeated previews
-    /// of one size allocate nothing and compile nothing. A whole decode of another size in between
-    /// prepares again.
+    /// of one size allocate no device memory and compile nothing. A whole decode of another size in
+    /// between prepares again.
     ///
     /// # Errors
     /// See [`Latents::reduced`] and [`Self::decode`].
@@ -135,6 +140,23 @@ mod tests {
         assert_eq!(small.image(0).unwrap()[..6], [3.0, 5.0, 6.5, 10.5, 12.5, 14.0]);
         let text = latents.reduced(&config, 7).unwrap_err().to_string();
         assert!(text.contains("at least 8, for one latent") && text.contains('7'), "{text}");
+    }
+
+    #[test]
+    fn frames_stay_refused() {
+        let config = Family::find("wan21").unwrap().config();
+        let text = ramp(&[1, 16, 3, 8, 8]).reduced(&config, 32).unwrap_err().to_string();
+        assert!(text.contains("with 3 frames"), "{text}");
+    }
+
+    #[test]
+    fn rows_that_fill_no_patch_are_left_out() {
+        let config = Family::find("fibo2").unwrap().config();
+        let data = vec![1.0; 32 * 7 * 9];
+        let latents = Latents::new(HostTensor { shape: vec![32, 7, 9], data }).unwrap();
+        let small = latents.reduced(&config, 32).unwrap();
+        assert_eq!(small.size(), Size { width: 4, height: 4 });
+        assert!(small.image(0).unwrap().iter().all(|value| *value == 1.0));
     }
 
     /// The four places of a patch that lies unpacked are never mixed.

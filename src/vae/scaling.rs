@@ -1,10 +1,34 @@
 //! Converts the VAE's own latents to those that the diffusion model takes: the inverse of the
 //! transform at the start of a decode.
 
-use super::Vae;
+use super::{Latents, Vae};
 use crate::error::{Error, Result};
-use crate::model::config::{LatentSpace, Packing};
+use crate::model::config::{AutoencoderConfig, LatentSpace, Packing};
 use crate::tensor::HostTensor;
+
+impl Latents {
+    /// Returns the latents of one image as the diffusion model has them.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if they are the VAE's own, and their scale is unknown.
+    pub(crate) fn of_diffusion_model(self, config: &AutoencoderConfig) -> Result<Self> {
+        if self.space() == LatentSpace::Model {
+            return Ok(self);
+        }
+        config.check_own_latents()?;
+        let (factor, offset) = if config.takes_own_latents() {
+            config.latent_scale()
+        } else {
+            // The inverse: the network takes what the diffusion model has.
+            let (factor, offset) = config.own_latents.scale(config.latent_channels);
+            let inverse = || factor.iter().zip(&offset);
+            (factor.iter().map(|factor| 1.0 / factor).collect(), inverse().map(|(by, add)| -add / by).collect())
+        };
+        let shape = [self.channels(), self.size().height, self.size().width].map(|extent| extent as usize).to_vec();
+        let own = HostTensor { shape, data: self.image(0)?.to_vec() };
+        Self::new(scale_latents(&own, &factor, &offset, config.patch, config.packing)?)
+    }
+}
 
 impl Vae {
     /// Converts the VAE's own latents `[c, h, w]` to those that the diffusion model takes, the

@@ -38,7 +38,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       }
       assert.equal(found.pixels[pixel * 4 + 3], 255);
     }
-    assert.match(JSON.stringify(found.errors[0]), /published factors/);
+    assert.match(JSON.stringify(found.errors[0]), /linear map/);
     assert.match(JSON.stringify(found.errors[1]), /16 channels/);
     assert.match(JSON.stringify(found.errors[2]), /maxSide/);
   });

@@ -223,6 +223,15 @@ fn taehv_needs_a_family() {
         let text = open().with_family("taesd3").expect_err("another network").to_string();
         assert!(text.contains("a family of the weights' kind (TAEHV"), "{text}");
     }
+    // No name of a file or folder is taken for one: all files are in the repository taehv.
+    for name in
+        ["models--madebyollin--taehv/taecvx.safetensors", "taehv/taew2_1.safetensors", "lighttaew2_1.safetensors"]
+    {
+        let mut hollow = Hollow::new(&key_list("taew2_1.upstream"), serde_json::json!({}), None);
+        hollow.name = name;
+        let named = block_on(Checkpoint::from_source(Box::new(hollow), None)).expect("a VAE");
+        named.check_space(LatentSpace::Vae).expect_err("several");
+    }
     // Its VAE's own latents have a scale among that VAE's weights.
     let ltx = open_hollow(&key_list("taeltx2_3.upstream"));
     ltx.check_space(LatentSpace::Model).expect("known");

@@ -319,6 +319,15 @@ fn refuses_bad_fields() {
 }
 
 #[test]
+fn statistics_of_the_vae_that_is_replaced_fit_its_channels() {
+    for (mean, std) in [(&[0.0; 15][..], &[1.0; 16][..]), (&[0.0; 16], &[1.0; 15]), (&[0.0; 16], &[0.0; 16])] {
+        let own_latents = OwnLatents::Normalised { mean, std };
+        let text = AutoencoderConfig { own_latents, ..family_of("taew2_1") }.validate().expect_err("wrong").to_string();
+        assert!(text.contains("16 finite means and positive deviations"), "{text}");
+    }
+}
+
+#[test]
 fn shortcuts_of_hunyuan_image_fit_its_channels() {
     let check = |change: &dyn Fn(&mut Kl), latents: u32, wanted: &str| {
         let mut config = AutoencoderConfig { latent_channels: latents, ..family_of("hunyuan_image") };
@@ -327,6 +336,7 @@ fn shortcuts_of_hunyuan_image_fit_its_channels() {
         assert!(text.contains(wanted), "{text}");
     };
     check(&|kl| kl.use_quant_conv = true, 64, "has_shortcuts");
+    check(&|kl| (kl.norm_num_groups, kl.block_out_channels) = (2, vec![2, 8]), 4, "8 after 2");
     check(&|kl| kl.use_post_quant_conv = true, 64, "has_shortcuts");
     check(&|_| {}, 96, "multiples of 192 in the last level");
     check(&|_| {}, 1024, "multiples of 2048 in the last level");

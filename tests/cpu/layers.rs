@@ -36,6 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("io", &["ordered", "tensor", "error", "model::config"]),
     ("tiling", &["tensor", "error", "model::config"]),
     ("quality", &["tensor"]),
+    ("preview", &["vae", "model::config", "tensor", "error"]),
     ("demo", &["io", "error"]),
     ("hub", &["io", "tensor", "error"]),
     ("tuning", &["gpu", "execution", "plan", "kernels", "model", "limits", "tensor", "error"]),
@@ -71,6 +72,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "kernels",
             "model",
             "tiling",
+            "preview",
             "quality",
             "limits",
             "tensor",
@@ -82,6 +84,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "web",
         &[
             "direction",
+            "preview",
             "vae",
             "tuning",
             "selftest",

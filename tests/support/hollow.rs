@@ -18,6 +18,8 @@ pub(crate) fn key_list(list: &str) -> Shapes {
 /// File of f16 with a stored header and data that is computed as it is read, so that the largest
 /// models cost nothing.
 pub(crate) struct Hollow {
+    /// Name as a source.
+    pub(crate) name: &'static str,
     header: Vec<u8>,
     len: u64,
     tensors: Vec<Stored>,
@@ -54,7 +56,7 @@ impl Hollow {
         let header = [&(json.len() as u64).to_le_bytes(), json.as_bytes()].concat();
         let data = header.len() as u64;
         stored.iter_mut().for_each(|tensor| tensor.begin += data);
-        Self { header, len: data + end, tensors: stored, values }
+        Self { name: "hollow.safetensors", header, len: data + end, tensors: stored, values }
     }
 }
 
@@ -78,7 +80,7 @@ impl Stored {
 
 impl ByteSource for Hollow {
     fn name(&self) -> &str {
-        "hollow.safetensors"
+        self.name
     }
     fn len(&self) -> u64 {
         self.len

@@ -11,6 +11,17 @@ export function isCount(value) {
 }
 
 /**
+ * Throws unless every option is undefined or a whole number of 32 bits, as the module takes them.
+ * @param {Record<string, number | undefined>} options
+ */
+export function checkSmallCounts(options) {
+  checkCounts(options);
+  for (const [name, value = 0] of Object.entries(options)) {
+    if (value >= 2 ** 32) throw mismatch('input', name, 'less than 2 ** 32', `${value}`);
+  }
+}
+
+/**
  * Throws unless every option is undefined or a whole number.
  * @param {Record<string, unknown>} options
  */

@@ -3,7 +3,7 @@
 
 import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { latentsNow } from './copies.js';
-import { checkCounts } from './counts.js';
+import { checkCounts, checkSmallCounts } from './counts.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkHostCanvas, show } from './host-canvas.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
@@ -78,7 +78,7 @@ export class Decoding {
     checkObject(options);
     const [input, asked] = [latentsNow(latents), { ...options }];
     const { output = 'bitmap', canvas, tiling = 'exact', maxSide } = asked;
-    checkCounts({ maxSide });
+    checkSmallCounts({ maxSide });
     if (!canvas) checkOutput(output, OUTPUTS);
     if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);

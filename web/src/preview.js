@@ -1,7 +1,7 @@
 // @ts-check
 // Previews of latents without a model: a published linear map makes a pixel of each.
 
-import { checkCounts } from './counts.js';
+import { checkSmallCounts } from './counts.js';
 import { wgvaeError } from './errors.js';
 import { openLatents } from './latents.js';
 import { MAX_SIDE } from './latest.js';
@@ -16,7 +16,7 @@ import { startWasm } from './wasm.js';
 export async function preview(input, options) {
   checkOptions(options, { family: TEXT });
   const { family, maxSide = MAX_SIDE, index = 0, wasm: sources, signal = new AbortController().signal } = options;
-  checkCounts({ maxSide, index });
+  checkSmallCounts({ maxSide, index });
   signal.throwIfAborted();
   try {
     const wasm = await startWasm(sources);

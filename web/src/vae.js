@@ -7,6 +7,7 @@ import { Decoding } from './decoding.js';
 import { Encoding } from './encoding.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { loadModel } from './loaded.js';
+import { checkObject } from './options.js';
 
 /** @typedef {import('./index.js').ModelOptions} ModelOptions */
 /** @typedef {import('./loaded.js').Loaded} Loaded */
@@ -98,7 +99,9 @@ class Decoder extends Model {
    * @param {import('./index.js').LatentsInput} latents
    * @param {import('./index.js').DecodeOptions} [options]
    */
-  async preview(latents, { maxSide = MAX_SIDE, signal, ...others } = {}) {
+  async preview(latents, options = {}) {
+    checkObject(options);
+    const { maxSide = MAX_SIDE, signal, ...others } = options;
     return this.decode(latents, { ...others, maxSide, signal: this.#previews.begin(signal) });
   }
 

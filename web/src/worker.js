@@ -231,7 +231,9 @@ class Remote {
    * @param {unknown} latents
    * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number }} [options]
    */
-  async preview(latents, { maxSide = MAX_SIDE, signal, ...others } = {}) {
+  async preview(latents, options = {}) {
+    checkObject(options);
+    const { maxSide = MAX_SIDE, signal, ...others } = options;
     return this.decode(latents, { ...others, maxSide, signal: this.#previews.begin(signal) });
   }
 

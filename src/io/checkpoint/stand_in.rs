@@ -6,7 +6,7 @@ use super::StoredTensor;
 use crate::error::{Error, Result};
 use crate::io::safetensors::read_tensor;
 use crate::io::source::ByteSource;
-use crate::model::config::{AutoencoderConfig, FAMILIES, Family, OwnLatents};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Family, Network, OwnLatents};
 
 /// Two numbers that `ComfyUI` stores beside TAESD's weights: scaling factor and shift of the VAE
 /// that TAESD replaces.
@@ -48,10 +48,14 @@ fn wrong(tensor: &StoredTensor, found: f32) -> Error {
 
 impl Checkpoint {
     /// Finds the scale of the VAE's own latents by the file names, else by the family that the
-    /// file's contents hint at.
+    /// file's contents hint at. Unknown for TAEHV: "taehv" names a model and the repository of
+    /// all, so a name proves nothing.
     pub(super) fn own_latents_by_name(&self, hint: Option<&str>) -> OwnLatents {
         let kind = |config: &AutoencoderConfig| (config.network.name(), config.latent_channels);
         let own = self.derived.unscaled();
+        if matches!(&own.network, Network::Tiny(tiny) if tiny.is_video()) {
+            return OwnLatents::Unknown;
+        }
         let families: Vec<&Family> = FAMILIES.iter().filter(|family| kind(&family.config()) == kind(own)).collect();
         let found = self.words().iter().find_map(|word| family_in(word, &families));
         let hinted = || {

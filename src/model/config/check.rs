@@ -34,7 +34,7 @@ pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
         Network::SeedVr(seedvr) => check_seedvr(seedvr)?,
     }
     check_scale(config)?;
-    check_own_latents(config.own_latents)?;
+    check_own_latents(config.own_latents, config.latent_channels)?;
     check_statistics(config)
 }
 
@@ -61,7 +61,7 @@ fn check_pixel_shortcuts(kl: &Kl, latents: u32) -> Result<()> {
         ("decoder_block_out_channels", kl.decoder_channels(), latents),
     ] {
         for pair in channels.windows(2) {
-            if !pair[1].is_multiple_of(4) || !(pair[0] * 4).is_multiple_of(pair[1]) {
+            if !(pair[0] | pair[1]).is_multiple_of(4) || !(pair[0] * 4).is_multiple_of(pair[1]) {
                 let expected = "multiples of 4 that divide four times the channels of the level before";
                 return Err(invalid(field, expected, format!("{} after {}", pair[1], pair[0])));
             }
@@ -210,8 +210,18 @@ fn is_positive(number: f64) -> bool {
     number.is_finite() && number > 0.0
 }
 
-fn check_own_latents(own: OwnLatents) -> Result<()> {
+fn check_own_latents(own: OwnLatents, channels: u32) -> Result<()> {
+    let (wanted, finite) = (channels as usize, |number: &f64| number.is_finite());
     match own {
+        OwnLatents::Normalised { mean, std }
+            if mean.len() != wanted
+                || std.len() != wanted
+                || !mean.iter().all(finite)
+                || !std.iter().all(|std| is_positive(*std)) =>
+        {
+            let expected = format!("{channels} finite means and positive deviations");
+            Err(invalid("own_latents", &expected, format!("{} and {}", mean.len(), std.len())))
+        }
         OwnLatents::StandIn { scaling_factor, shift_factor }
             if !(scaling_factor.is_finite() && scaling_factor > 0.0 && shift_factor.is_finite()) =>
         {
