@@ -11,7 +11,7 @@
 //! | `&` | a block, numbered across levels | `LEVEL.resnets.NUMBER` |
 //! | `~` | a resampler, numbered with the blocks | its level |
 //! | `<` | a level | nothing |
-//! | `>` | a block of that level | number of the block among all blocks |
+//! | `>` | a block of that level, or its resampler | its number among the blocks of all levels |
 //! | `*` | a number | nothing |
 //! | `@` `!` `?` `%` `$` | a word of `WORDS` | the translation of the word |
 

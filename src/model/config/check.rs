@@ -6,7 +6,7 @@ use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, inval
 use crate::error::Result;
 use crate::model::graph::Resize;
 
-/// Limits beyond which a config counts as corrupt. The largest published values are 5 levels, 1152
+/// Limits beyond which a config counts as corrupt. The largest published values are 6 levels, 1152
 /// channels, 3 layers and 64 latent channels.
 const LEVELS: RangeInclusive<u32> = 1..=8;
 const CHANNELS: RangeInclusive<u32> = 1..=16_384;
