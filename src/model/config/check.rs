@@ -64,13 +64,10 @@ fn check_pixel_shortcuts(kl: &Kl, latents: u32) -> Result<()> {
                 return Err(invalid(field, expected, format!("{} after {}", pair[1], pair[0])));
             }
         }
-        match channels.last() {
-            Some(last) if !last.is_multiple_of(made) => {
-                let expected =
-                    format!("multiples of {made} in the last level, because latents have {latents} channels");
-                return Err(invalid(field, expected, last));
-            }
-            _ => {}
+        let last = channels.last().copied().unwrap_or_default();
+        if !last.is_multiple_of(made) {
+            let expected = format!("multiples of {made} in the last level, by the channels of latents");
+            return Err(invalid(field, expected, last));
         }
     }
     Ok(())
