@@ -11,9 +11,9 @@
 //! | `&` | a block, numbered across levels | `LEVEL.resnets.NUMBER` |
 //! | `~` | a resampler, numbered with the blocks | its level |
 //! | `<` | a level | nothing |
-//! | `>` | a block of that level | number of the block among all blocks |
+//! | `>` | a block of that level, or its resampler | its number among the blocks of all levels |
 //! | `*` | a number | nothing |
-//! | `@` `!` `?` `%` `$` | a word of `WORDS` | the translation of the word |
+//! | `@` `!` `?` `%` `$` `+` | a word of `WORDS` | the translation of the word |
 
 /// Translations of the words that a placeholder matches.
 const WORDS: &[(&str, &[(&str, &str)])] = &[
@@ -29,6 +29,20 @@ const WORDS: &[(&str, &[(&str, &str)])] = &[
             ("conv2", "conv2"),
             ("conv_shortcut", "conv_shortcut"),
             ("nin_shortcut", "conv_shortcut"),
+        ],
+    ),
+    (
+        "+",
+        &[
+            ("norm", "norm"),
+            ("to_q", "to_q"),
+            ("to_k", "to_k"),
+            ("to_v", "to_v"),
+            ("proj", "proj"),
+            ("q", "to_q"),
+            ("k", "to_k"),
+            ("v", "to_v"),
+            ("proj_out", "proj"),
         ],
     ),
     ("$", &[("0", "norm1"), ("2", "conv1"), ("3", "norm2"), ("6", "conv2")]),
@@ -124,5 +138,5 @@ fn translated(placeholder: &str, segment: &str, numbering: &Numbering) -> Option
 }
 
 fn is_placeholder(segment: &str) -> bool {
-    matches!(segment, "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$")
+    matches!(segment, "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$" | "+")
 }

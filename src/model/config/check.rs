@@ -6,7 +6,7 @@ use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, inval
 use crate::error::Result;
 use crate::model::graph::Resize;
 
-/// Limits beyond which a config counts as corrupt. The largest published values are 5 levels, 1152
+/// Limits beyond which a config counts as corrupt. The largest published values are 6 levels, 1152
 /// channels, 3 layers and 64 latent channels.
 const LEVELS: RangeInclusive<u32> = 1..=8;
 const CHANNELS: RangeInclusive<u32> = 1..=16_384;
@@ -66,13 +66,10 @@ fn check_pixel_shortcuts(kl: &Kl, latents: u32) -> Result<()> {
                 return Err(invalid(field, expected, format!("{} after {}", pair[1], pair[0])));
             }
         }
-        match channels.last() {
-            Some(last) if !last.is_multiple_of(made) => {
-                let expected =
-                    format!("multiples of {made} in the last level, because latents have {latents} channels");
-                return Err(invalid(field, expected, last));
-            }
-            _ => {}
+        let last = channels.last().copied().unwrap_or_default();
+        if !last.is_multiple_of(made) {
+            let expected = format!("multiples of {made} in the last level, by the channels of latents");
+            return Err(invalid(field, expected, last));
         }
     }
     Ok(())

@@ -55,8 +55,17 @@ fn autoencoder_kl_flux2(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 
 /// Reads the fields of HunyuanImage 2.1's class, which has no defaults for its numbers.
 fn autoencoder_kl_hunyuan_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    let needed = ["in_channels", "out_channels", "latent_channels", "block_out_channels", "layers_per_block"];
-    for field in needed.into_iter().chain(["spatial_compression_ratio", "sample_size", "scaling_factor"]) {
+    const NEEDED: &[&str] = &[
+        "in_channels",
+        "out_channels",
+        "latent_channels",
+        "block_out_channels",
+        "layers_per_block",
+        "spatial_compression_ratio",
+        "sample_size",
+        "scaling_factor",
+    ];
+    for field in NEEDED {
         if fields.get(field).is_none() {
             return Err(invalid(field, "a value, because the class has no default", "none"));
         }
@@ -64,17 +73,15 @@ fn autoencoder_kl_hunyuan_image(fields: &Fields<'_>) -> Result<AutoencoderConfig
     // With other values, diffusers builds resnets that it cannot run.
     fields.only("downsample_match_channel", &json!(true))?;
     fields.only("upsample_match_channel", &json!(true))?;
-    let family = hunyuan_image();
-    let Network::Kl(known) = &family.network else { return Ok(family) };
-    let network = Kl {
-        block_out_channels: fields.wholes("block_out_channels")?.unwrap_or_default(),
-        layers_per_block: fields.whole("layers_per_block")?.unwrap_or_default(),
-        ..known.clone()
-    };
-    let config = AutoencoderConfig {
+    let mut config = hunyuan_image();
+    if let Network::Kl(kl) = &mut config.network {
+        kl.block_out_channels = fields.wholes("block_out_channels")?.unwrap_or_default();
+        kl.layers_per_block = fields.whole("layers_per_block")?.unwrap_or_default();
+    }
+    config = AutoencoderConfig {
         scaling_factor: fields.number("scaling_factor")?.unwrap_or_default(),
         sample_size: fields.whole("sample_size")?,
-        ..rgb(fields, Network::Kl(network), "latent_channels", 0)?
+        ..rgb(fields, config.network, "latent_channels", 0)?
     };
     // Sizes change between all levels.
     config.validate()?;
