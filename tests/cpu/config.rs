@@ -552,6 +552,25 @@ fn relatives_of_flux2_have_its_network_and_other_latents() {
     assert_eq!(sizes("fibo2"), (32, 10, 6, 8, 16));
 }
 
+#[test]
+fn layers_of_any_number_are_answers() {
+    let last = u32::MAX;
+    for change_of_time in [false, true] {
+        for number in [0, 1, 2, 3, 4, last - 1, last] {
+            for part in ["conv.0.weight", "conv.9.weight"] {
+                for half in ["encoder", "decoder"] {
+                    let mut names = vec![format!("{half}.layers.{number}.{part}"), format!("{half}.layers.0.weight")];
+                    names.extend(change_of_time.then(|| format!("{half}.layers.7.conv.weight")));
+                    let shapes = names.into_iter().map(|name| (name, vec![8, 8, 3, 3])).collect();
+                    if let Ok(derived) = Derived::from_shapes("x", &shapes) {
+                        let _ = derived.unscaled().validate();
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Tests that a file with one half of a model is enough to tell the network.
 #[test]
 fn half_a_model_is_enough_to_tell_the_network() {

@@ -249,7 +249,7 @@ const TAEHV: Relative = Relative {
     ..TAESANA
 };
 
-/// That of `HunyuanVideo` 1.5.
+/// The tiny autoencoder of `HunyuanVideo` 1.5.
 const TAEHV15: Relative = Relative {
     own_latents: OwnLatents::StandIn { scaling_factor: 1.03682, shift_factor: 0.0 },
     latent_channels: 32,
@@ -257,17 +257,18 @@ const TAEHV15: Relative = Relative {
     ..TAEHV
 };
 
-/// That of Wan 2.1 and Qwen-Image.
+/// The tiny autoencoder of Wan 2.1 and Qwen-Image.
 const TAEW21: Relative = Relative { own_latents: OwnLatents::Normalised { mean: WAN_MEAN, std: WAN_STD }, ..TAEHV };
 
-/// That of Wan 2.2's 5B model.
+/// The tiny autoencoder of Wan 2.2's 5B model.
 const TAEW22: Relative = Relative {
     own_latents: OwnLatents::Normalised { mean: WAN22_MEAN, std: WAN22_STD },
     latent_channels: 48,
     ..TAEHV15
 };
 
-/// Those of LTX-2 and LTX-2.3. The scale of the VAE's own latents is among that VAE's weights.
+/// The tiny autoencoders of LTX-2 and LTX-2.3. The scale of the VAE's own latents is among that
+/// VAE's weights.
 const TAELTX: Relative = Relative {
     own_latents: OwnLatents::Unknown,
     latent_channels: 128,

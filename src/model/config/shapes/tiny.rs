@@ -86,16 +86,16 @@ impl Half {
             if start > 0 && numbers.contains(&(start - 1)) {
                 continue;
             }
-            let count = (start..).take_while(|number| numbers.contains(number)).count();
-            let end = start + u32::try_from(count).unwrap_or(u32::MAX);
+            let count = (start..=u32::MAX).take_while(|number| numbers.contains(number)).count();
+            let end = start.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
             let mut votes = Vec::new();
             for number in start..end {
                 let parts =
                     ["conv.0.weight", "conv.0.bias", "conv.2.weight", "conv.2.bias", "conv.4.weight", "conv.4.bias"];
                 votes.extend(parts.map(|part| extent(number, part, 0)));
             }
-            // A change of the encoder's frames comes before the level, and then a convolution. One of
-            // the decoder's comes after it, and then a doubling of the size.
+            // A change of the encoder's frames comes before the level, and then a convolution. One
+            // of the decoder's comes after it, and then a doubling of the size.
             let change = if is_encoder { start.checked_sub(2) } else { end.checked_add(1) };
             let own = half.channels.last().copied().filter(|_| is_encoder);
             half.push(&votes, end - start);
@@ -121,8 +121,8 @@ impl Half {
 
     /// Returns the mirrored half. Levels of TAESANA's encoder without blocks get some.
     fn mirrored(mut self) -> Self {
-        if self.channels[0] == 0 {
-            self.channels[0] = self.channels[1];
+        if let [first @ 0, second, ..] = self.channels.as_mut_slice() {
+            *first = *second;
             self.blocks.iter_mut().for_each(|count| *count = (*count).max(1));
         }
         self.channels.reverse();
