@@ -167,7 +167,9 @@ mod tests {
         let text = |result: Result<Preview>| result.unwrap_err().to_string();
         let four = latents(&[1, 4, 2, 2]);
         assert!(text(preview(&four, "nothing", 9)).contains("\"nothing\""));
-        assert!(text(preview(&latents(&[1, 16, 2, 2]), "seedvr2", 9)).contains("family to preview: expected one with"));
+        assert!(
+            text(preview(&latents(&[1, 16, 2, 2]), "seedvr2", 9)).contains("family to preview: expected one whose")
+        );
         assert!(text(preview(&four, "flux1", 9)).contains("16 channels"));
         assert!(text(preview(&four, "sdxl", 0)).contains("at least 1"));
         assert!(text(preview(&latents(&[2, 4, 2, 2]), "sdxl", 9)).contains("2 images"));

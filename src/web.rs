@@ -18,6 +18,7 @@ mod images;
 mod latents;
 mod options;
 mod planner;
+mod preview;
 #[cfg(not(feature = "cores"))]
 mod selftest;
 mod source;

@@ -1,16 +1,14 @@
 //! Latents from JavaScript's arrays, files and GPU buffers, and facts about a model's latents.
 
-use js_sys::{Float32Array, Uint8ClampedArray};
+use js_sys::Float32Array;
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use super::Result;
 use super::source::{JsSource, MOST_BYTES, Rejection, Source};
-use super::vae::object;
 use crate::error::Error;
 use crate::io::read_latents;
 use crate::model::config::{AutoencoderConfig, LatentSpace};
-use crate::preview::{Preview, preview};
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::Latents;
 
@@ -60,14 +58,6 @@ impl WebLatents {
     #[wasm_bindgen(js_name = asUnscaled)]
     pub fn into_unscaled(self) -> Self {
         Self { latents: self.latents.in_space(LatentSpace::Vae) }
-    }
-
-    /// Makes a preview of image `index` of a published model without weights: RGBA bytes, at most
-    /// `max_side` pixels a side.
-    pub fn preview(&self, index: u32, family: &str, max_side: u32) -> Result<JsValue> {
-        let Preview { size, pixels } = preview(self.latents.at(index), family, max_side)?;
-        let data = Uint8ClampedArray::from(pixels.as_slice());
-        Ok(object(&[("width", size.width.into()), ("height", size.height.into()), ("data", data.into())]))
     }
 
     /// Returns the shape, `[n, c, h, w]`.
