@@ -28,14 +28,16 @@ pub struct Preview {
 /// ```
 /// use wgvae::{HostTensor, Latents, preview::preview};
 ///
-/// let latents = Latents::new(HostTensor { shape: vec![4, 128, 96], data: vec![0.0; 4 * 128 * 96] })?;
+/// let tensor = HostTensor { shape: vec![4, 128, 96], data: vec![0.0; 4 * 128 * 96] };
+/// let latents = Latents::new(tensor)?;
 /// let picture = preview(&latents, "sdxl", 64)?;
 /// assert_eq!((picture.size.width, picture.size.height), (48, 64));
 /// # Ok::<(), wgvae::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Input`] for an unknown family, one whose map is unknown, another number of channels, several images of which none was chosen, or a `max_side` of 0.
+/// [`Error::Input`] for an unknown family, one whose map is unknown, another number of channels,
+/// several images of which none was chosen, or a `max_side` of 0.
 pub fn preview<'a>(latents: impl Into<At<'a, Latents>>, family: &str, max_side: u32) -> Result<Preview> {
     let config = Family::find(family)?.config();
     let linear = Linear::find(family)?;
@@ -125,7 +127,7 @@ mod tests {
         assert_eq!(picture.pixels[4 * 4 + 3], 255);
     }
 
-    /// The same values in three packings give the same picture.
+    /// Three packings of equal values give one picture.
     #[test]
     fn packings_are_undone() {
         let (width, height) = (3, 2);

@@ -15,8 +15,8 @@ use crate::limits::DeviceKind;
 const GPU_SUBMISSION: u64 = if cfg!(target_arch = "wasm32") { 16 } else { 60 };
 
 /// The time that the first submission to a GPU should take. Each one after it may take twice as
-/// long as the one before, so that a GPU that takes at least twice as long for a step as the host
-/// takes to record it does not wait for the host.
+/// long as the one before. A GPU does not wait for the host then, if a step takes it twice as long
+/// as the host takes to record the step.
 // Measured on an H100, which takes 16 us for an average step of TAESD at 1024x1024, where the host
 // takes 5: see benches/results/h100.md.
 const FIRST_GPU_SUBMISSION: Duration = Duration::from_millis(2);

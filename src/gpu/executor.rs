@@ -2,9 +2,9 @@
 //!
 //! It decides only how many steps go into a submission: as many as should take the target time, by
 //! the speed measured so far. The first submissions to a GPU are short, so that it begins to work
-//! while the host records the rest. Between two submissions it reports progress and checks for a cancel.
-//! Transfers are part of submissions. The host copies in and out of staging while the device works
-//! on the next submission.
+//! while the host records the rest. Between two submissions it reports progress and checks for a
+//! cancel. Transfers are part of submissions. The host copies in and out of staging while the
+//! device works on the next submission.
 
 use std::collections::VecDeque;
 use std::ops::Range;

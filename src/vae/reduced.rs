@@ -69,8 +69,8 @@ impl Latents {
     /// Returns a copy if the picture is small already.
     ///
     /// # Errors
-    /// [`Error::Input`] if `max_side` has no room for one latent, the latents do not fit the model, or
-    /// they are on a GPU.
+    /// [`Error::Input`] if `max_side` has no room for one latent, the latents do not fit the model,
+    /// or they are on a GPU.
     pub fn reduced(&self, config: &AutoencoderConfig, max_side: u32) -> Result<Self> {
         self.check_channels(config)?;
         self.reduced_by(config.image_step(self.space()), config.latent_step(self.space()), max_side)

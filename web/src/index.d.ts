@@ -1205,7 +1205,8 @@ export interface LinearPreviewOptions {
 
 /**
  * Shows roughly what latents hold, without weights and without a device: a published linear map
- * makes a pixel of each latent of the VAE. The latents are as the diffusion model leaves them, or the VAE's own if they say so.
+ * makes a pixel of each latent of the VAE. The latents are as the diffusion model leaves them, or
+ * the VAE's own if they say so.
  *
  * `new ImageData(data, width, height)` is the picture. Rejects with `input` for a family without
  * a known map, or latents of another model.

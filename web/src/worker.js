@@ -19,6 +19,10 @@ export { hub, transfer, WgvaeError };
 
 /** @typedef {import('./worker.js').WorkerOptions} Options */
 /** @typedef {{ signal?: AbortSignal, output?: string }} CallOptions */
+/**
+ * @typedef {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number }}
+ * Pictured
+ */
 
 const NEVER = new AbortController().signal;
 
@@ -229,7 +233,7 @@ class Remote {
 
   /**
    * @param {unknown} latents
-   * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number }} [options]
+   * @param {Pictured} [options]
    */
   async preview(latents, options = {}) {
     checkObject(options);
@@ -239,7 +243,7 @@ class Remote {
 
   /**
    * @param {unknown} latents
-   * @param {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number }} [options]
+   * @param {Pictured} [options]
    */
   async decode(latents, options = {}) {
     checkObject(options);
