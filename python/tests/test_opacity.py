@@ -59,7 +59,7 @@ def test_frames_are_no_layers(wan_vae: wgvae.Vae) -> None:
 
 def test_taehv_needs_a_family_and_takes_single_images(taehv: Path) -> None:
     latents = normal(2, 1, 16, 1, 2, 3)
-    with wgvae.Vae.from_pretrained(taehv) as vae, pytest.raises(errors.InputError, match="taew2_1, lighttaew2_1"):
+    with wgvae.Vae.from_pretrained(taehv) as vae, pytest.raises(errors.InputError, match="expected a family"):
         vae.decode(latents)
     with wgvae.Vae.from_pretrained(taehv, family="taew2_1") as vae:
         assert np.array_equal(vae.decode(latents), vae.decode(latents[:, :, 0]))

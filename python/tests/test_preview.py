@@ -10,7 +10,7 @@ FACTORS = np.array([[0.3651, 0.4232, 0.4341], [-0.2533, -0.0042, 0.1068], [0.107
 BIAS = np.array([0.1084, -0.0175, -0.0011])
 
 
-def test_a_preview_is_the_published_linear_map():
+def test_a_preview_is_the_published_linear_map() -> None:
     latents = np.random.default_rng(0).standard_normal((2, 4, 6, 10)).astype(np.float32)
     expected = np.einsum("nchw,cd->nhwd", latents, FACTORS) + BIAS
     expected = np.clip((expected + 1) * 127.5, 0, 255)
@@ -20,7 +20,7 @@ def test_a_preview_is_the_published_linear_map():
     assert wgvae.preview(latents, "sdxl", max_side=5).shape == (2, 3, 5, 3)
 
 
-def test_wrong_previews_are_named():
+def test_wrong_previews_are_named() -> None:
     latents = np.zeros((4, 2, 2), np.float32)
     with pytest.raises(wgvae.errors.InputError, match="family"):
         wgvae.preview(latents, "nothing")
@@ -30,7 +30,7 @@ def test_wrong_previews_are_named():
         wgvae.preview(latents, "sdxl", max_side=0)
 
 
-def test_a_decode_of_few_pixels(vae):
+def test_a_decode_of_few_pixels(vae: wgvae.Vae) -> None:
     channels = vae.config["latent_channels"]
     latents = np.random.default_rng(0).standard_normal((1, channels, 8, 12)).astype(np.float32)
     whole, small = vae.decode(latents), vae.decode(latents, max_side=vae.decode(latents).shape[2] // 2)
