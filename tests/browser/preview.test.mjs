@@ -46,7 +46,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('decodes fewer pixels, and ends an older preview', async () => {
     const found = await session.run(async (folder, client) => {
       const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
-      const options = { model: `${folder}decoder.safetensors`, config: `${folder}config.json`, precision: /** @type {const} */ ('f32') };
+      const options = { model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: /** @type {const} */ ('f32') };
       const latents = `${folder}latents.safetensors`;
       const results = [];
       for (const { createDecoder } of [lab.wgvae, there]) {
