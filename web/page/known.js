@@ -12,11 +12,6 @@ export const KNOWN = [
   { label: 'SDXL', address: 'hf:madebyollin/sdxl-vae-fp16-fix', bytes: 335e6 },
   { label: 'FLUX.1 and Z-Image', address: 'hf:Tongyi-MAI/Z-Image-Turbo', bytes: 168e6 },
   { label: 'Qwen-Image', address: 'hf:Qwen/Qwen-Image', bytes: 254e6 },
-  {
-    label: 'HunyuanImage 2.1',
-    address: 'hf:Comfy-Org/HunyuanImage_2.1_ComfyUI/split_files/vae/hunyuan_image_2.1_vae_fp16.safetensors',
-    bytes: 811e6,
-  },
   { label: 'Wan 2.1, for video', address: 'hf:Wan-AI/Wan2.1-T2V-1.3B-Diffusers', bytes: 508e6 },
 ];
 
