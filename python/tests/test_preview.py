@@ -18,6 +18,8 @@ def test_a_preview_is_the_published_linear_map() -> None:
     assert found.dtype == np.uint8 and found.shape == (2, 6, 10, 3)
     assert np.abs(found - expected).max() < 0.51
     assert wgvae.preview(latents, "sdxl", max_side=5).shape == (2, 3, 5, 3)
+    layers = np.stack([latents, latents[::-1]], 2)
+    assert np.array_equal(wgvae.preview(layers, "sdxl")[[0, 2]], found)
 
 
 def test_wrong_previews_are_named() -> None:

@@ -464,7 +464,7 @@ def preview(latents: ArrayLike, family: str, *, max_side: int = 512) -> Array:
     ----------
     latents
         ``[n, c, h, w]`` or ``[c, h, w]`` as the diffusion model leaves them; see
-        :meth:`Vae.decode`.
+        :meth:`Vae.decode`. Each layer or frame of ``[n, c, layers, h, w]`` becomes a picture.
     family
         The published model that they belong to, such as "sdxl" or "flux1".
     max_side

@@ -240,7 +240,7 @@ impl Latents {
             }
             #[cfg(target_arch = "wasm32")]
             Content::Foreign(_) => {
-                Err(Error::input("latents", "latents in host memory, for tiles and estimates", "a GPUBuffer"))
+                Err(Error::input("latents", "latents in host memory, for tiles, estimates and previews", "a GPUBuffer"))
             }
         }
     }

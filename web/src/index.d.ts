@@ -583,7 +583,7 @@ export interface Decoder extends LoadedModel {
   /**
    * Decodes a small picture while a diffusion model works: `decode` with `maxSide`, by default 512.
    * A newer preview ends the older one, which rejects with an `AbortError`. Meant for tiny
-   * autoencoders. Previews of one size, one after the other, allocate nothing after the first.
+   * autoencoders. Previews of one size, one after the other, allocate device memory only once.
    */
   preview(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes a small picture to an ImageBitmap: close() it after use. */

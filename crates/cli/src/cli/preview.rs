@@ -15,8 +15,9 @@ use super::{latents, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct PreviewArgs {
-    /// Latents `[n, c, h, w]` or `[c, h, w]` as the diffusion model leaves them; - reads them from
-    /// stdin
+    /// Latents `[n, c, h, w]` or `[c, h, w]`; - reads them from stdin
+    ///
+    /// They are as the diffusion model leaves them, or the VAE's own if the file says so.
     ///
     /// Files: f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy.
     #[arg(long, value_name = "FILE")]
