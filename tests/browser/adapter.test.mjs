@@ -13,7 +13,7 @@ const HINT = {
   firefox: 'Firefox needs a Vulkan driver, for example Mesa\'s (mesa-vulkan-drivers), and version 141 or newer',
 };
 
-const MODEL = 'toy_wide';
+const MODEL = 'toy_direct_long';
 
 inBrowsers({ models: [MODEL] }, (session) => {
   for (const place of /** @type {const} */ (['page', 'worker'])) {

@@ -16,11 +16,15 @@ const ENDING = '.test.mjs';
 /** Parts of the files. More parts share the work better, but start more browsers. */
 const PARTS = 8;
 
+/** Files that take longest: first in the list, so that each part gets one of them. */
+const LONGEST = ['shaders', 'readme', 'selftest', 'gpu-test', 'page', 'package', 'sources', 'device'];
+
 /** Fewer than two processes would leave a core idle while a browser compiles shaders on one. */
 const AT_ONCE = Math.max(2, availableParallelism());
 
 const named = process.argv.slice(2);
-const names = named.length > 0 ? named : (await readdir(new URL('.', import.meta.url))).filter((name) => name.endsWith(ENDING)).map((name) => name.slice(0, -ENDING.length)).sort();
+const found = named.length > 0 ? named : (await readdir(new URL('.', import.meta.url))).filter((name) => name.endsWith(ENDING)).map((name) => name.slice(0, -ENDING.length)).sort();
+const names = [...LONGEST.filter((name) => found.includes(name)), ...found.filter((name) => !LONGEST.includes(name))];
 
 /** Parts of both browsers alternate, so that both browsers run at once. */
 const jobs = Array.from({ length: PARTS }, (_, part) => names.filter((_, index) => index % PARTS === part))

@@ -8,7 +8,7 @@ import { decoderShapes, fixture, weight } from './fixtures.mjs';
 import { writeSafetensors } from './safetensors.mjs';
 import { inBrowsers } from './session.mjs';
 
-const MODEL = 'toy_odd';
+const MODEL = 'toy_direct';
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);

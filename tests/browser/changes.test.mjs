@@ -7,7 +7,7 @@ import { it } from 'node:test';
 
 import { inBrowsers } from './session.mjs';
 
-const [MODEL, CLIPS] = ['toy_odd', 'clip_wan'];
+const [MODEL, CLIPS] = ['toy_direct', 'clip_wan'];
 
 /** The two clients of the package. */
 const CLIENTS = { 'on the page': '/web/src/index.js', 'in a worker': '/web/src/worker.js' };

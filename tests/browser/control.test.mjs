@@ -12,7 +12,7 @@ import { inBrowsers, ROOT } from './session.mjs';
 /** @typedef {import('../../web/src/index.js').Progress} Progress */
 
 /** A model that takes several submissions. */
-const MODEL = 'toy_wide';
+const MODEL = 'toy_direct_long';
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);

@@ -9,7 +9,7 @@ import { inBrowsers } from './session.mjs';
 /** @typedef {import('../../web/src/index.js').Report} Report */
 
 /** A model that takes several submissions: 320 rows of 192 pixels. */
-const MODEL = 'toy_wide';
+const MODEL = 'toy_direct_long';
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);

@@ -8,7 +8,7 @@ import { it } from 'node:test';
 import { inBrowsers } from './session.mjs';
 
 /** A model that takes several submissions. */
-const MODEL = 'toy_wide';
+const MODEL = 'toy_direct_long';
 
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);

@@ -10,7 +10,7 @@ import { withRetries } from '../../web/src/retry.js';
 import { startServer } from './server.mjs';
 import { inBrowsers, waitFor } from './session.mjs';
 
-const MODEL = 'toy_odd';
+const MODEL = 'toy_direct';
 const FILE = 'diffusion_pytorch_model.safetensors';
 
 /** @typedef {import('./server.mjs').Failure} Failure */

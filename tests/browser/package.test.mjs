@@ -14,7 +14,7 @@ import { DIST, inBrowsers, ROOT } from './session.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const PACKAGE = join(DIST, 'package');
-const MODEL = 'toy_two_levels';
+const MODEL = 'toy_direct';
 
 /**
  * Lists the files below a folder, relative to it, sorted.
@@ -143,7 +143,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
         await decoder.destroy();
         return `${width}x${height}`;
       }, cdn.url('/package/src/index.js'), session.model(`${MODEL}/`));
-      assert.equal(found, '20x18');
+      assert.equal(found, '88x40');
     } finally {
       await session.closePage();
       await cdn.close();
@@ -220,5 +220,5 @@ async function decodesAt(session, url) {
   const page = await session.open('about:blank');
   await page.goto(url);
   await page.waitForFunction(() => /^\d+x\d+$/.test(document.title));
-  assert.equal(await page.title(), '20x18');
+  assert.equal(await page.title(), '88x40');
 }

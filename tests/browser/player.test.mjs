@@ -13,7 +13,7 @@ import { apart, choose, drop, keepDownloads, reach, save, screenshot, text } fro
 
 const MODEL = 'clip_wan';
 /** A model without a time axis. */
-const TOY = 'toy_odd';
+const TOY = 'toy_direct';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 /** @typedef {import('./session.mjs').Session} Session */

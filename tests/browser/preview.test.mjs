@@ -7,7 +7,7 @@ import { it } from 'node:test';
 
 import { inBrowsers } from './session.mjs';
 
-const MODEL = 'toy_odd';
+const MODEL = 'toy_direct';
 const CLIENT = '/web/src/worker.js';
 
 /** Red, green and blue of SDXL's channels, and their offset: ComfyUI's comfy/latent_formats.py. */

@@ -12,7 +12,7 @@ import { publish } from './hub-server.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
 
 /** The shapes of a published network, which `family: 'sdxl'` needs, and a small model. */
-const [PUBLISHED, TOY] = ['sd15_128', 'toy_odd'];
+const [PUBLISHED, TOY] = ['sd15_128', 'toy_direct'];
 
 /** A small model with a time axis. */
 const CLIPS = 'clip_wan';

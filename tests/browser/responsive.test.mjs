@@ -9,7 +9,7 @@ import { it } from 'node:test';
 
 import { inBrowsers, ROOT } from './session.mjs';
 
-const MODEL = 'toy_wide';
+const MODEL = 'toy_direct_long';
 
 const SHOTS = join(ROOT, 'target', 'browser');
 

@@ -10,7 +10,7 @@ import { ROOT } from './session.mjs';
 /** @typedef {import('./session.mjs').Session} Session */
 
 /** A small model, and the name of its file. */
-export const MODEL = 'toy_odd';
+export const MODEL = 'toy_direct';
 export const FILE = 'diffusion_pytorch_model.safetensors';
 
 const WORKER = '/web/page/worker.js';

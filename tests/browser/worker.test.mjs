@@ -6,7 +6,7 @@ import { it } from 'node:test';
 
 import { inBrowsers } from './session.mjs';
 
-const [MODEL, CLIPS] = ['toy_odd', 'clip_wan'];
+const [MODEL, CLIPS] = ['toy_direct', 'clip_wan'];
 
 /** The client, as the page imports it. */
 const CLIENT = '/web/src/worker.js';

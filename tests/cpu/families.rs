@@ -110,7 +110,7 @@ fn streams_beyond_half_precision() {
 
 #[test]
 fn kl() {
-    for name in ["toy_odd", "toy_no_attention", "toy_two_levels"] {
+    for name in ["toy_odd", "toy_no_attention", "toy_two_levels", "toy_direct"] {
         let golden = Golden::open(name);
         let image = golden.image().unwrap();
         check(&golden, name, "moments", &encoder(&golden.config, size_of(&image)), &image);

@@ -86,7 +86,7 @@ fn as_the_model_takes_it(config: &AutoencoderConfig, encoded: &[f64], own: Size)
 
 #[test]
 fn autoencoder_kl() {
-    for name in ["toy_odd", "toy_no_attention", "toy_two_levels"] {
+    for name in ["toy_odd", "toy_no_attention", "toy_two_levels", "toy_direct"] {
         check_fixture(name);
     }
 }
