@@ -1,7 +1,7 @@
 //! Catalogue of problems: launches of single kernels with data, for the tests on a GPU.
 //!
 //! Shapes are those of published decoders at reduced size, and awkward ones. `WGVAE_PROBLEMS=REGEX`
-//! selects some; each problem's name is one line.
+//! selects some; each problem's name is one line. `WGVAE_BRIEF` takes one of each kernel and storage.
 
 mod attention;
 pub(crate) mod compare;
@@ -14,9 +14,11 @@ mod regroup;
 mod unfold;
 mod winograd;
 
+use std::collections::HashSet;
+
 use regex::Regex;
 use wgvae::Storage;
-use wgvae::kernels::Launch;
+use wgvae::kernels::{Launch, Value, Variant};
 use wgvae::kernels::weights::store;
 
 /// Comparison of a binding's elements.
@@ -76,7 +78,17 @@ pub(crate) fn all() -> Vec<Problem> {
         let filter = Regex::new(&filter).unwrap_or_else(|error| panic!("WGVAE_PROBLEMS: {error}"));
         problems.retain(|problem| filter.is_match(&problem.name));
     }
+    if std::env::var_os("WGVAE_BRIEF").is_some() {
+        let mut seen = HashSet::new();
+        problems.retain(|problem| seen.insert(kind(&problem.launch.variant)));
+    }
     problems
+}
+
+/// Returns the kernel of a variant, and the types of its bindings.
+fn kind(variant: &Variant) -> (&'static str, Vec<String>) {
+    let types = variant.values.iter().filter(|(_, value)| matches!(value, Value::Type(_)));
+    (variant.file, types.map(|(name, value)| format!("{name} {value:?}")).collect())
 }
 
 /// Returns the tolerance for products of a few hundred terms. They are summed in f32, in another
