@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use pollster::block_on;
+use wgvae::config::Network;
 use wgvae::model::networks::{decoder_tensors, encoder_tensors};
 use wgvae::{Checkpoint, Error, Result};
 
@@ -11,7 +12,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 34] = [
+const LISTS: [(&str, &str, [bool; 2]); 36] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -43,6 +44,8 @@ const LISTS: [(&str, &str, [bool; 2]); 34] = [
     ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
     ("qwen_image21.diffusers", "AutoencoderKLQwenImage21", [true, true]),
     ("qwen_image21.original", "AutoencoderKLQwenImage21", [true, true]),
+    ("wan22.diffusers", "AutoencoderKLWan", [true, true]),
+    ("wan22.original", "AutoencoderKLWan", [true, true]),
     ("hunyuan_image.diffusers", "AutoencoderKLHunyuanImage", [true, true]),
     ("hunyuan_image.original", "AutoencoderKLHunyuanImage", [true, true]),
     ("seedvr2.original", "SeedVR", [true, true]),
@@ -148,10 +151,12 @@ fn a_tensor_of_a_wrong_shape_is_reported_by_its_name() {
 /// Images never use `time_conv`, but the shortcuts around levels depend on where it is.
 #[test]
 fn shortcuts_are_never_guessed() {
-    for list in ["qwen_image21.diffusers", "qwen_image21.original"] {
+    for (list, count) in
+        [("qwen_image21.diffusers", 12), ("qwen_image21.original", 12), ("wan22.diffusers", 8), ("wan22.original", 8)]
+    {
         let whole = key_list(list);
         let of_time: Vec<&String> = whole.keys().filter(|name| name.contains(".time_conv.")).collect();
-        assert_eq!(of_time.len(), 12, "{list}");
+        assert_eq!(of_time.len(), count, "{list}");
         let without = |gone: &dyn Fn(&str) -> bool| {
             let mut shapes = whole.clone();
             shapes.retain(|name, _| !gone(name));
@@ -163,6 +168,24 @@ fn shortcuts_are_never_guessed() {
             assert!(text.contains("temperal_downsample"), "{list} without {module}: {text}");
         }
         assert!(without(&|name| name.contains(".time_conv.")).contains("temperal_downsample"), "{list}");
+    }
+}
+
+/// Pruned decoders keep the names of Wan 2.2's.
+#[test]
+fn a_decoder_of_wan22_may_be_narrower() {
+    for list in ["wan22.diffusers", "wan22.original"] {
+        let mut shapes = key_list(list);
+        shapes.retain(|name, _| ["decoder.", "post_quant_conv.", "conv2."].iter().any(|start| name.starts_with(start)));
+        for extent in shapes.values_mut().flatten().filter(|extent| **extent >= 128) {
+            *extent /= 4;
+        }
+        let checkpoint = check(&shapes).expect(list);
+        let config = checkpoint.config();
+        let Network::Wan(wan) = &config.network else { panic!("{list}: {}", config.network.name()) };
+        assert_eq!((wan.decoder_channels(), config.latent_channels), (vec![64, 128, 256, 256], 48), "{list}");
+        assert!(wan.is_video && wan.patch_size == 2 && config.has_time(), "{list}");
+        assert_eq!(wan.temperal_downsample, [false, true, true], "{list}");
     }
 }
 

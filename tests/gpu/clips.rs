@@ -83,6 +83,11 @@ fn wan() {
 }
 
 #[test]
+fn wan22() {
+    clip("clip_wan22");
+}
+
+#[test]
 fn seedvr() {
     clip("clip_seedvr");
 }
