@@ -10,11 +10,11 @@ use wgvae::device::DeviceError;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::plan::Home;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents,
-    LoadOptions, Plans, Precision, Progress, Result, Size, Vae,
+    Bytes, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images, LatentSpace,
+    Latents, LoadOptions, Plans, Precision, Progress, Result, Size, Vae,
 };
 
-use crate::clip::{latents_of, size_of_frame};
+use crate::clip::{frames_of, latents_of, size_of_frame};
 use crate::clip_runs::{assert_same_bits, check, decode, encode};
 use crate::families::PRECISIONS;
 use crate::family::checkpoint;
@@ -85,6 +85,35 @@ fn wan() {
 #[test]
 fn seedvr() {
     clip("clip_seedvr");
+}
+
+#[test]
+fn tiny() {
+    clip("clip_taew2_1");
+    clip("clip_lighttaew2_1");
+}
+
+/// Tests that a short part ends an encode whose last part is filled up, and that other networks
+/// take no short part.
+#[test]
+fn only_a_last_part_may_be_short() {
+    let frames = |count| {
+        let data = formula::input("pixels", &[1, 3, count, 8, 8], 1.0);
+        Images::new(HostTensor { shape: vec![count, 3, 8, 8], data: frames_of(&data, 0..count) }).unwrap()
+    };
+    for (name, short) in [("clip_taew2_1", 3), ("clip_wan", 2)] {
+        let (_gpu, mut vae) = load(&Golden::open(name), (Precision::F32, false), false);
+        let mut clip =
+            block_on(vae.encode_clip(Size { width: 8, height: 8 }, &EncodeOptions::default())).unwrap();
+        let first = frames(clip.wants() as usize);
+        block_on(clip.encode(&first, &mut Control::default())).unwrap();
+        let result = block_on(clip.encode(&frames(short), &mut Control::default()));
+        assert_eq!(result.is_ok(), name == "clip_taew2_1", "{name}");
+        let after = block_on(clip.encode(&frames(4), &mut Control::default()));
+        let expected = if result.is_ok() { "expected 0 of 8x8" } else { "" };
+        assert!(after.is_ok() != result.is_ok(), "{name}: a part after a short one");
+        assert!(after.err().is_none_or(|error| error.to_string().contains(expected)), "{name}");
+    }
 }
 
 /// Tests a budget with room for some states only: some are on the device, some in host memory.
