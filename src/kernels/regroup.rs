@@ -1,4 +1,4 @@
-//! Means or copies of channels, at another size. Shader: `regroup.wgsl`.
+//! Means or copies of channels, at another size or number of frames. Shader: `regroup.wgsl`.
 
 use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
 use crate::tensor::Storage;
@@ -6,8 +6,9 @@ use crate::tensor::Storage;
 params! {
     /// Parameters of `regroup`.
     RegroupParams, PARAMS {
-        pixels: u32, width: u32, channels: u32, channels4: u32, x_width: u32, x_channels4: u32, x_offset: u32,
-        y_offset: u32, y_row: u32, side: u32, places: u32, count: u32, scale: f32,
+        pixels: u32, width: u32, frames: u32, channels: u32, channels4: u32, x_width: u32, x_frames: u32,
+        x_channels4: u32, x_offset: u32, y_offset: u32, y_row: u32, side: u32, column_step: u32, places: u32,
+        missing: u32, count: u32, scale: f32,
     }
 }
 
@@ -46,7 +47,7 @@ impl Regrouping {
         ];
         Launch {
             variant: Variant { file: "regroup", values },
-            workgroups: spread(self.params.pixels * self.params.channels4),
+            workgroups: spread(self.params.pixels * self.params.frames * self.params.channels4),
             params: bytemuck::bytes_of(&self.params).to_vec(),
             macs: 0,
         }

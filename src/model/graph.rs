@@ -342,21 +342,25 @@ pub enum Resize {
     Quadruple,
 }
 
-/// A shortcut without weights that takes a tensor to another size and another number of channels,
-/// in one frame: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`, and the shortcuts of
-/// `AutoencoderKLHunyuanImage`. With as many numbers as before, it is `pixel_unshuffle` or
-/// `pixel_shuffle` of torch.
+/// A shortcut without weights that takes a tensor to another size, another number of frames and
+/// another number of channels: `AvgDown3D` and `DupUp3D` of diffusers' `AutoencoderKLWan`, and the
+/// shortcuts of `AutoencoderKLHunyuanImage`. With as many numbers as before, it is
+/// `pixel_unshuffle` or `pixel_shuffle` of torch.
 ///
 /// Each channel of the larger tensor consists of places, in order of time, row and column: a frame
-/// of `frames`, and one of `side * side` pixels. The frame of an image is the last; the others are
-/// zero. A tensor that shrinks takes means over successive places of the larger one. A tensor that
-/// grows copies its channels to successive places.
+/// of `frames`, and one of `side * side` pixels. A tensor that shrinks takes means over successive
+/// places of the larger one. A tensor that grows copies its channels to successive places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Regroup {
     /// Change of the size.
     pub resize: Resize,
     /// Frames of a clip that correspond to one frame of the smaller tensor.
     pub frames: u32,
+    /// Frames before the first frame of the larger tensor that it does not have: they are zero when
+    /// means are taken, and copies to them are dropped. An image is the last of `frames`.
+    pub missing: u32,
+    /// True if the places of a frame are in order of column and row, as in Wan 2.2's patches.
+    pub by_column: bool,
     /// Order of the larger tensor's places: all places of a channel, then those of the next, or if
     /// true all channels of a place, as in [`Doubling::Shuffle`].
     pub by_place: bool,
@@ -367,7 +371,8 @@ pub struct Regroup {
 
 impl Regroup {
     /// Copies a tensor.
-    pub const COPY: Self = Self { resize: Resize::Keep, frames: 1, by_place: false, row: None };
+    pub const COPY: Self =
+        Self { resize: Resize::Keep, frames: 1, missing: 0, by_column: false, by_place: false, row: None };
 
     /// Returns the side of the square of pixels that correspond to one pixel of the smaller tensor.
     pub fn side(self) -> u32 {
@@ -386,6 +391,11 @@ impl Regroup {
     /// Returns the number of places of a channel of the larger tensor.
     pub fn places(self) -> u32 {
         self.frames * self.side() * self.side()
+    }
+
+    /// Returns the number of frames of the result for `frames` frames of the input.
+    pub fn output(self, frames: u32) -> u32 {
+        if self.grows() { frames * self.frames - self.missing } else { (frames + self.missing) / self.frames }
     }
 
     /// True if a tensor of `from` channels is copied to `to` channels. Otherwise means are taken.
@@ -560,8 +570,8 @@ impl Graph {
     /// Adds a shortcut without weights to `channels` channels, and `sum` to its result.
     ///
     /// # Panics
-    /// If the channels do not fit (see [`Regroup::count`]), or there are several frames. Also if
-    /// one row of places is not copied once, to groups of four channels of a sum.
+    /// If the channels do not fit (see [`Regroup::count`]), or the frames. Also if one row of places
+    /// is not copied once, to groups of four channels of a sum.
     pub fn regroup(
         &mut self,
         name: &str,
@@ -572,15 +582,17 @@ impl Graph {
     ) -> TensorId {
         let Shape { frames, height, width, channels: from } = self.shape(input);
         let count = regroup.count(from, channels);
-        assert!(frames == 1 && count > 0, "{regroup:?} of {from} to {channels} channels");
+        let fits = regroup.grows() || (frames + regroup.missing).is_multiple_of(regroup.frames);
+        assert!(fits && count > 0, "{regroup:?} of {frames} frames and {from} to {channels} channels");
         if regroup.row.is_some() {
             let is_plain = regroup.resize == Resize::Double && regroup.by_place && regroup.frames == 1 && count == 1;
+            let is_plain = is_plain && frames == 1 && !regroup.by_column;
             assert!(is_plain && channels.is_multiple_of(4) && sum.is_some(), "{regroup:?} to {channels} channels");
         }
         let side = regroup.side();
         let [height, width] = [height, width].map(|extent| if regroup.grows() { extent * side } else { extent / side });
         let inputs: Vec<TensorId> = std::iter::once(input).chain(sum).collect();
-        let shape = Shape { frames, height, width, channels };
+        let shape = Shape { frames: regroup.output(frames), height, width, channels };
         self.push(name.to_owned(), Op::Regroup(regroup), &inputs, shape)
     }
 

@@ -1,5 +1,5 @@
-//! Graphs of the VAE of Wan 2.1, Qwen-Image and Qwen-Image 2.1: diffusers' `AutoencoderKLWan`,
-//! `AutoencoderKLQwenImage` and `AutoencoderKLQwenImage21`, which is for images.
+//! Graphs of the VAE of Wan 2.1, Wan 2.2 5B, Qwen-Image and Qwen-Image 2.1: diffusers'
+//! `AutoencoderKLWan`, `AutoencoderKLQwenImage` and `AutoencoderKLQwenImage21`, which is for images.
 //!
 //! A video VAE whose convolutions look back in time, with zeros before the first frame. In a single
 //! image only the last of three taps in time sees the image. Layers that change time (`time_conv`)
@@ -7,7 +7,9 @@
 
 use super::blocks::{Blocks, Kernel, NormKind, Part};
 use super::config::Wan;
-use super::graph::{Border, Conv2d, Ending, Graph, PastFrames, Shape, TensorId, Time, Transform, WeightSlice, Window};
+use super::graph::{
+    Border, Conv2d, Ending, Graph, PastFrames, Regroup, Resize, Shape, TensorId, Time, Transform, WeightSlice, Window,
+};
 
 /// The tap in time that sees a single image.
 const NOW: WeightSlice = WeightSlice::Tap { taps: 3, index: 2 };
@@ -24,22 +26,24 @@ pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transf
         let (name, start) = (format!("decoder.up_blocks.{level}"), x);
         x = blocks.resnets(&name, x, level_channels, network.num_res_blocks + 1);
         let Some(change) = channels.len().checked_sub(level + 2) else { continue };
-        if network.is_residual {
-            let (around, shortcut) = (format!("{name}.avg_shortcut"), network.up_shortcut(change));
-            let residual = blocks.graph.regroup(&around, start, shortcut, level_channels, None);
-            let doubled = blocks.graph.upsample(x);
-            x = blocks.graph.conv2d(&format!("{name}.upsampler.resample.1"), doubled, level_channels, 3);
-            x = blocks.graph.add(residual, x);
-            continue;
-        }
+        let upsampler = format!("{name}.{}", if network.is_residual { "upsampler" } else { "upsamplers.0" });
         if part == Part::Next && network.changes_time(change) {
-            x = double_time(&mut blocks, &format!("{name}.upsamplers.0.time_conv"), x);
+            x = double_time(&mut blocks, &format!("{upsampler}.time_conv"), x);
         }
+        let residual = network.is_residual.then(|| {
+            let (around, shortcut) = (format!("{name}.avg_shortcut"), in_part(network.up_shortcut(change), part));
+            blocks.graph.regroup(&around, start, shortcut, level_channels, None)
+        });
         let doubled = blocks.graph.upsample(x);
-        x = blocks.graph.conv2d(&format!("{name}.upsamplers.0.resample.1"), doubled, level_channels / 2, 3);
+        let made = if network.is_residual { level_channels } else { level_channels / 2 };
+        x = blocks.graph.conv2d(&format!("{upsampler}.resample.1"), doubled, made, 3);
+        if let Some(residual) = residual {
+            x = blocks.graph.add(residual, x);
+        }
     }
     x = blocks.norm_silu("decoder.norm_out", x);
-    x = blocks.conv3("decoder.conv_out", x, out_channels);
+    x = blocks.conv3("decoder.conv_out", x, out_channels * network.patch_size.pow(2));
+    x = patches(&mut blocks, network, x, Resize::Double, out_channels);
     blocks.graph.output(x, Ending { clamp: true, ..Ending::NONE });
     blocks.graph
 }
@@ -49,9 +53,10 @@ pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transf
 pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) -> Graph {
     let mut blocks = blocks(network, part);
     let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
+    x = patches(&mut blocks, network, x, Resize::Halve, shape.channels * network.patch_size.pow(2));
     x = blocks.conv3("encoder.conv_in", x, network.base_dim);
     x = if network.is_residual {
-        residual_levels(&mut blocks, network, x)
+        residual_levels(&mut blocks, network, part, x)
     } else {
         levels(&mut blocks, network, part, x)
     };
@@ -66,11 +71,25 @@ pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) ->
 fn blocks(network: &Wan, part: Part) -> Blocks {
     let kernel = match part {
         // Files of Qwen-Image 2.1 hold only the tap that sees an image.
-        _ if network.is_residual => Kernel::Image(WeightSlice::All),
+        _ if !network.is_video => Kernel::Image(WeightSlice::All),
         Part::Image => Kernel::Image(NOW),
         Part::First | Part::Next => Kernel::Frames(PastFrames::Kept),
     };
     Blocks::new(NormKind::Pixel, kernel)
+}
+
+/// Moves squares of pixels into channels, or back, if `network` does. Of the places of a square,
+/// those of a column are neighbours.
+fn patches(blocks: &mut Blocks, network: &Wan, x: TensorId, resize: Resize, channels: u32) -> TensorId {
+    if network.patch_size == 1 {
+        return x;
+    }
+    blocks.graph.regroup("patches", x, Regroup { resize, by_column: true, ..Regroup::COPY }, channels, None)
+}
+
+/// Returns the shortcut of an image as it is in `part`: later parts have all frames.
+fn in_part(shortcut: Regroup, part: Part) -> Regroup {
+    Regroup { missing: if part == Part::Next { 0 } else { shortcut.missing }, ..shortcut }
 }
 
 /// Adds the encoder's levels. Resnets and the layers between levels share one numbering.
@@ -94,16 +113,20 @@ fn levels(blocks: &mut Blocks, network: &Wan, part: Part, mut x: TensorId) -> Te
 }
 
 /// Adds the encoder's levels, each with a shortcut around it.
-fn residual_levels(blocks: &mut Blocks, network: &Wan, mut x: TensorId) -> TensorId {
+fn residual_levels(blocks: &mut Blocks, network: &Wan, part: Part, mut x: TensorId) -> TensorId {
     let levels = network.channels();
     for (level, &level_channels) in levels.iter().enumerate() {
         let (name, start) = (format!("encoder.down_blocks.{level}"), x);
-        let (around, shortcut) = (format!("{name}.avg_shortcut"), network.down_shortcut(level));
+        let around = format!("{name}.avg_shortcut");
+        let shortcut = in_part(network.down_shortcut(level), part);
         if level + 1 < levels.len() {
             // First, because it is smaller than what it is made from.
             let residual = blocks.graph.regroup(&around, start, shortcut, level_channels, None);
             x = blocks.resnets(&name, x, level_channels, network.num_res_blocks);
             x = halve(blocks, &format!("{name}.downsampler.resample.1"), x);
+            if network.changes_time(level) {
+                x = halve_time(blocks, format!("{name}.downsampler.time_conv"), x, part);
+            }
             x = blocks.graph.add(residual, x);
         } else {
             // A sum takes two summands, so the last resnet's residual takes the shortcut in.

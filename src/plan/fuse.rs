@@ -50,7 +50,7 @@ struct Fusing<'a> {
     readers: Vec<Vec<usize>>,
     /// View of each tensor.
     views: Vec<View>,
-    /// Frames that the first convolution that reads a stored tensor shall keep, by tensor.
+    /// Frames that the first convolution or sum that reads a stored tensor shall keep, by tensor.
     keeps: Vec<Vec<KeptFrames>>,
     fused: Fused,
 }
@@ -92,15 +92,8 @@ impl Fusing<'_> {
             Op::Regroup(regroup) => {
                 let input = self.stored(node.inputs[0], name);
                 let sum = node.inputs.get(1).map(|sum| self.summand(index, *sum, self.fused.stages.len()));
-                self.fused.stages.push(Stage::Shortcut(Shortcut {
-                    name: name.clone(),
-                    regroup: *regroup,
-                    input,
-                    sum,
-                    output,
-                    relu: false,
-                    scale: 1.0,
-                }));
+                let shortcut = Shortcut { sum, ..Shortcut::new(name.clone(), *regroup, input, output) };
+                self.fused.stages.push(Stage::Shortcut(shortcut));
             }
             Op::Attention => {
                 let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
@@ -190,8 +183,8 @@ impl Fusing<'_> {
             if conv.window.stride == 1 {
                 (conv.relu, conv.output) = (true, output);
             } else {
-                let (name, regroup) = (format!("{} (ReLU)", conv.name), Regroup::COPY);
-                let copy = Shortcut { name, regroup, input: view.stored, sum: None, output, relu: true, scale: 1.0 };
+                let name = format!("{} (ReLU)", conv.name);
+                let copy = Shortcut { relu: true, ..Shortcut::new(name, Regroup::COPY, view.stored, output) };
                 self.fused.stages.push(Stage::Shortcut(copy));
             }
             return;
@@ -203,11 +196,21 @@ impl Fusing<'_> {
         self.views[output.0] = View { prologue: Prologue { activation: Some(activation), ..view.prologue }, ..view };
     }
 
-    /// Lets the convolution that produces the branch of a sum also add the residual.
+    /// Lets the convolution that produces the branch of a sum also add the residual. If frames of
+    /// the branch are kept, a stage of its own adds it to the residual.
     fn add(&mut self, index: usize) {
         let node = &self.graph.nodes[index];
         let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
         let output = node.output;
+        let keeps = std::mem::take(&mut self.keeps[branch.0]);
+        if !keeps.is_empty() {
+            // The branch is kept without the residual.
+            let sum = Some(self.summand(index, node.inputs[0], self.fused.stages.len()));
+            let name = format!("{} (sum)", keeps[0].by);
+            let shortcut = Shortcut { sum, keeps, ..Shortcut::new(name, Regroup::COPY, branch, output) };
+            self.fused.stages.push(Stage::Shortcut(shortcut));
+            return;
+        }
         let conv = self.producer(branch).unwrap_or_else(|| panic!("no convolution produces the branch of {output:?}"));
         // A product adds no shortcut as it runs.
         let is_product = matches!(&self.fused.stages[conv], Stage::Conv(conv) if conv.window.side == 1);
@@ -241,8 +244,7 @@ impl Fusing<'_> {
         }
         let output = TensorId(self.fused.shapes.len());
         self.fused.shapes.push(self.fused.shape(input));
-        let (name, regroup) = (format!("{} (copy of a summand)", node.name), Regroup::COPY);
-        let copy = Shortcut { name, regroup, input, sum: None, output, relu: false, scale: 1.0 };
+        let copy = Shortcut::new(format!("{} (copy of a summand)", node.name), Regroup::COPY, input, output);
         self.fused.stages.insert(stage, Stage::Shortcut(copy));
         output
     }

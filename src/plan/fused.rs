@@ -170,6 +170,15 @@ pub struct Shortcut {
     pub relu: bool,
     /// Factor of the result, without the summand.
     pub scale: f32,
+    /// Frames of the input that are kept for the next part of a clip.
+    pub keeps: Vec<KeptFrames>,
+}
+
+impl Shortcut {
+    /// Returns a shortcut of this kind, and nothing more.
+    pub(super) fn new(name: String, regroup: Regroup, input: TensorId, output: TensorId) -> Self {
+        Self { name, regroup, input, sum: None, output, relu: false, scale: 1.0, keeps: Vec::new() }
+    }
 }
 
 /// A step of the network that produces one stored tensor.
@@ -268,6 +277,15 @@ impl Stage {
             Self::Conv(conv) => conv.replaced(),
             Self::Shortcut(shortcut) => shortcut.sum,
             Self::Input { .. } | Self::Past { .. } | Self::Attention { .. } | Self::Output { .. } => None,
+        }
+    }
+
+    /// Returns the frames of its first input that are kept for the next part of a clip.
+    pub fn keeps(&self) -> &[KeptFrames] {
+        match self {
+            Self::Conv(conv) => &conv.keeps,
+            Self::Shortcut(shortcut) => &shortcut.keeps,
+            Self::Input { .. } | Self::Past { .. } | Self::Attention { .. } | Self::Output { .. } => &[],
         }
     }
 

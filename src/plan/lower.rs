@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::limits::DeviceLimits;
-use crate::plan::fused::{Fused, Stage};
+use crate::plan::fused::Fused;
 use crate::plan::node::Node;
 use crate::plan::ops::Lowering;
 use crate::plan::schedule::Schedule;
@@ -41,10 +41,10 @@ pub(super) fn lower(
     Ok(lowering.into_plan())
 }
 
-/// Returns, for each task, the pairs of convolution and input chunk for which this task is the last
-/// read. Only convolutions that keep frames of their input count.
+/// Returns, for each task, the pairs of stage and input chunk for which this task is the last
+/// read. Only stages that keep frames of their input count.
 fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> BTreeMap<usize, Vec<(usize, usize)>> {
-    let keeps = |stage: usize| matches!(&fused.stages[stage], Stage::Conv(conv) if !conv.keeps.is_empty());
+    let keeps = |stage: usize| !fused.stages[stage].keeps().is_empty();
     let mut last = BTreeMap::new();
     for (index, task) in schedule.tasks.iter().enumerate().filter(|(_, task)| keeps(task.stage)) {
         let input = &nodes[task.stage].reads[0];

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, Tiny};
+use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, Tiny, Wan};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
@@ -70,6 +70,12 @@ fn vary(tiny: &mut Tiny, number: u32, list: &[u32]) {
     (tiny.temporal_downsample, tiny.grow_frames, tiny.patch_size) = (flags(list), list.to_vec(), number);
 }
 
+/// Sets what only relatives of Wan with other levels have.
+fn vary_levels(wan: &mut Wan, number: u32, list: &[u32]) {
+    (wan.is_residual, wan.is_video) = (list.len() % 2 == 0, number % 2 == 0);
+    (wan.decoder_base_dim, wan.patch_size) = (number, number % 4);
+}
+
 fn config_changes() -> impl Strategy<Value = ConfigChange> {
     let changes: Vec<ConfigChange> = vec![
         |_, _, _, _| {},
@@ -108,7 +114,7 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::SeedVr(seedvr) => seedvr.norm_num_groups = number,
         },
         |config, number, _, list| match &mut config.network {
-            Network::Wan(wan) => (wan.is_residual, wan.decoder_base_dim) = (list.len() % 2 == 0, number),
+            Network::Wan(wan) => vary_levels(wan, number, list),
             Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
             Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
         },

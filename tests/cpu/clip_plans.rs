@@ -137,13 +137,18 @@ fn wan() {
 }
 
 #[test]
+fn wan22() {
+    check("clip_wan22", "", |case| case.check());
+}
+
+#[test]
 fn seedvr() {
     check("clip_seedvr", "", |case| case.check());
 }
 
 #[test]
 fn tiny() {
-    for name in ["clip_taew2_1", "clip_lighttaew2_1"] {
+    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_2", "clip_taeltx2_3"] {
         check(name, "", |case| case.check());
     }
 }
@@ -152,6 +157,7 @@ fn tiny() {
 #[test]
 fn values_beyond_half_precision() {
     check("clip_wan", "_beyond_halves", |case| case.check_beyond_halves());
+    check("clip_wan22", "_beyond_halves", |case| case.check_beyond_halves());
     check("clip_seedvr", "_beyond_halves", |case| case.check_beyond_halves());
 }
 
@@ -161,7 +167,7 @@ fn values_beyond_half_precision() {
 fn the_weights_of_both_parts_count() {
     let limits = DeviceLimits::webgpu_default();
     let size = Size { width: 64, height: 64 };
-    for family in ["wan21", "seedvr2"] {
+    for family in ["wan21", "wan22", "seedvr2"] {
         let config = Family::find(family).unwrap().config();
         let decode =
             wgvae::plan(&config, &Request::decode(size, LatentSpace::Vae).of_clip(), &limits, Storage::F32).unwrap();
@@ -251,7 +257,7 @@ fn a_refused_budget_names_one_that_will_do() {
 #[test]
 fn the_own_peak_is_a_budget() {
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
-    for family in ["wan21", "qwen_image", "seedvr2", "taew2_1"] {
+    for family in ["wan21", "qwen_image", "wan22", "seedvr2", "taew2_1", "taeltx_2"] {
         let config = Family::find(family).unwrap().config();
         let latents = Size { width: 32, height: 24 };
         let image = config.image_size(latents, LatentSpace::Model);

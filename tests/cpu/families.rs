@@ -95,6 +95,7 @@ fn streams_beyond_half_precision() {
         ("taef2", "layers.0"),
         ("toy_wan", "conv_in"),
         ("toy_qwen_image21", "conv_in"),
+        ("toy_wan22", "conv_in"),
         ("toy_hunyuan_image", "conv_in"),
         ("toy_seedvr", "conv_in"),
     ] {
@@ -165,6 +166,13 @@ fn qwen_image21() {
     family("toy_qwen_image21");
     family("toy_qwen_image21_narrow");
     family("toy_qwen_image21_one_block");
+}
+
+#[test]
+fn wan22() {
+    family("toy_wan22");
+    family("toy_wan22_time");
+    family("toy_wan22_no_patches");
 }
 
 #[test]

@@ -138,6 +138,13 @@ fn qwen_image21() {
 }
 
 #[test]
+fn wan22() {
+    check_fixture("toy_wan22");
+    check_fixture("toy_wan22_time");
+    check_fixture("toy_wan22_no_patches");
+}
+
+#[test]
 fn hunyuan_image() {
     check_fixture("toy_hunyuan_image");
     check_fixture("toy_hunyuan_image_uneven");
@@ -179,8 +186,9 @@ fn check_clip(name: &str) {
 #[test]
 fn clips() {
     check_clip("clip_wan");
+    check_clip("clip_wan22");
     check_clip("clip_seedvr");
-    for name in ["clip_taew2_1", "clip_lighttaew2_1"] {
+    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_2", "clip_taeltx2_3"] {
         check_clip(name);
     }
 }

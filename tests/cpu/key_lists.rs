@@ -11,7 +11,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 34] = [
+const LISTS: [(&str, &str, [bool; 2]); 36] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -43,6 +43,8 @@ const LISTS: [(&str, &str, [bool; 2]); 34] = [
     ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
     ("qwen_image21.diffusers", "AutoencoderKLQwenImage21", [true, true]),
     ("qwen_image21.original", "AutoencoderKLQwenImage21", [true, true]),
+    ("wan22.diffusers", "AutoencoderKLWan", [true, true]),
+    ("wan22.original", "AutoencoderKLWan", [true, true]),
     ("hunyuan_image.diffusers", "AutoencoderKLHunyuanImage", [true, true]),
     ("hunyuan_image.original", "AutoencoderKLHunyuanImage", [true, true]),
     ("seedvr2.original", "SeedVR", [true, true]),
@@ -148,10 +150,12 @@ fn a_tensor_of_a_wrong_shape_is_reported_by_its_name() {
 /// Images never use `time_conv`, but the shortcuts around levels depend on where it is.
 #[test]
 fn shortcuts_are_never_guessed() {
-    for list in ["qwen_image21.diffusers", "qwen_image21.original"] {
+    for (list, count) in
+        [("qwen_image21.diffusers", 12), ("qwen_image21.original", 12), ("wan22.diffusers", 8), ("wan22.original", 8)]
+    {
         let whole = key_list(list);
         let of_time: Vec<&String> = whole.keys().filter(|name| name.contains(".time_conv.")).collect();
-        assert_eq!(of_time.len(), 12, "{list}");
+        assert_eq!(of_time.len(), count, "{list}");
         let without = |gone: &dyn Fn(&str) -> bool| {
             let mut shapes = whole.clone();
             shapes.retain(|name, _| !gone(name));

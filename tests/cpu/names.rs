@@ -56,6 +56,8 @@ fn every_layout_of_a_model_gives_the_same_names() {
         ("qwen_image.diffusers", "qwen_image.diffusers", Layout::Diffusers),
         ("wan21.original", "qwen_image.diffusers", Layout::Wan),
         ("qwen_image21.diffusers", "qwen_image21.diffusers", Layout::Diffusers),
+        ("wan22.diffusers", "wan22.diffusers", Layout::Diffusers),
+        ("wan22.original", "wan22.diffusers", Layout::Wan),
         ("seedvr2.original", "seedvr2.original", Layout::Diffusers),
     ];
     for (list, wanted, layout) in cases {
@@ -225,23 +227,6 @@ fn blocks_that_are_numbered_through_are_counted_by_what_changes_the_size() {
     assert!(names.contains_key("decoder.up_blocks.1.resnets.1.conv1.weight"), "{names:?}");
 }
 
-/// Wan 2.2's names are those of Qwen-Image 2.1, whose filters have no time.
-#[test]
-fn wan_22_is_refused_by_its_filters() {
-    let cases = [
-        ["decoder.middle.0.residual.0.gamma", "decoder.upsamples.0.upsamples.0.residual.2.weight"],
-        ["encoder.middle.0.residual.0.gamma", "encoder.downsamples.0.downsamples.0.residual.2.weight"],
-        ["decoder.mid_block.attentions.0.to_qkv.weight", "decoder.up_blocks.0.upsampler.resample.1.weight"],
-    ];
-    for names in cases {
-        let mut shapes = named(&names);
-        translate("x.safetensors", &shapes).expect("Qwen-Image 2.1's");
-        shapes.insert(format!("{}.conv_in.weight", &names[0][..7]), vec![8, 8, 3, 3, 3]);
-        let text = refusal(&shapes);
-        assert!(text.contains("Wan 2.2"), "{text}");
-    }
-}
-
 #[test]
 fn other_models_are_refused_by_name() {
     let cases: [(&[&str], &str); 9] = [
@@ -265,10 +250,8 @@ fn other_models_are_refused_by_name() {
     }
     video.retain(|name, _| !name.contains("downsamplers"));
     assert!(refusal(&video).contains("video VAE"));
-    for list in ["wan22.diffusers", "dc_ae_f32c32_sana.diffusers"] {
-        let text = refusal(&key_list(list));
-        assert!(text.contains("not supported: looks like "), "{list}: {text}");
-    }
+    let text = refusal(&key_list("dc_ae_f32c32_sana.diffusers"));
+    assert!(text.contains("not supported: looks like "), "{text}");
 }
 
 /// Tests the tensors of diffusers' classes, see `make_keys.py`.

@@ -83,14 +83,20 @@ fn wan() {
 }
 
 #[test]
+fn wan22() {
+    clip("clip_wan22");
+}
+
+#[test]
 fn seedvr() {
     clip("clip_seedvr");
 }
 
 #[test]
 fn tiny() {
-    clip("clip_taew2_1");
-    clip("clip_lighttaew2_1");
+    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_2", "clip_taeltx2_3"] {
+        clip(name);
+    }
 }
 
 /// Tests that a short part ends an encode whose last part is filled up, and that other networks

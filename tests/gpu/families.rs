@@ -76,6 +76,13 @@ fn qwen_image21() {
 }
 
 #[test]
+fn wan22() {
+    family("toy_wan22");
+    family("toy_wan22_time");
+    family("toy_wan22_no_patches");
+}
+
+#[test]
 fn hunyuan_image() {
     family("toy_hunyuan_image");
     family("toy_hunyuan_image_uneven");

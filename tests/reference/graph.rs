@@ -410,9 +410,9 @@ fn add(residual: &Tensor, branch: &Tensor) -> Tensor {
 
 /// Moves places into channels, takes means, and copies channels.
 fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
-    let mut y = Tensor::zeros([shape.height, shape.width].map(size), 1, size(shape.channels));
+    let mut y = Tensor::zeros([shape.height, shape.width].map(size), size(shape.frames), size(shape.channels));
     if let Some(down) = kind.row {
-        for (row, column, channel) in positions(x) {
+        for (row, column, _, channel) in positions(x) {
             let (right, target) = (channel / y.channels, channel % y.channels);
             y.pixel_mut(row * 2 + size(down), column * 2 + right, 0)[target] = x.pixel(row, column, 0)[channel];
         }
@@ -421,21 +421,24 @@ fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
     let (side, frames) = (size(kind.side()), size(kind.frames));
     let copies = kind.copies(u32::try_from(x.channels).unwrap(), shape.channels);
     let larger = if copies { y.channels } else { x.channels };
-    // The channel and the place of number `index` of all places of all channels; the frame of an
-    // image is the last.
+    // The channel and the place of number `index` of all places of all channels.
     let place = |index: usize| {
         let places = frames * side * side;
         let (channel, place) =
             if kind.by_place { (index % larger, index / larger) } else { (index / places, index % places) };
-        (channel, place / (side * side) + 1 == frames, place / side % side, place % side)
+        let (down, right) =
+            if kind.by_column { (place % side, place / side % side) } else { (place / side % side, place % side) };
+        (channel, place / (side * side), down, right)
     };
+    let missing = size(kind.missing);
     if copies {
         let copies = y.channels * frames * side * side / x.channels;
-        for (row, column, channel) in positions(x) {
+        for (row, column, frame, channel) in positions(x) {
             for index in channel * copies..(channel + 1) * copies {
-                let (target, is_kept, down, right) = place(index);
-                if is_kept {
-                    y.pixel_mut(row * side + down, column * side + right, 0)[target] = x.pixel(row, column, 0)[channel];
+                let (target, time, down, right) = place(index);
+                if let Some(time) = (frame * frames + time).checked_sub(missing) {
+                    y.pixel_mut(row * side + down, column * side + right, time)[target] =
+                        x.pixel(row, column, frame)[channel];
                 }
             }
         }
@@ -444,19 +447,26 @@ fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
     let count = x.channels * frames * side * side / y.channels;
     #[expect(clippy::cast_precision_loss, reason = "few numbers")]
     let all = count as f64;
-    for (row, column, channel) in positions(&y.clone()) {
-        let numbers = (channel * count..(channel + 1) * count).map(place).map(|(source, is_kept, down, right)| {
-            if is_kept { x.pixel(row * side + down, column * side + right, 0)[source] } else { 0.0 }
-        });
-        y.pixel_mut(row, column, 0)[channel] = numbers.sum::<f64>() / all;
+    for (row, column, frame, channel) in positions(&y.clone()) {
+        let numbers =
+            (channel * count..(channel + 1) * count).map(place).map(|(source, time, down, right)| {
+                match (frame * frames + time).checked_sub(missing) {
+                    Some(time) => x.pixel(row * side + down, column * side + right, time)[source],
+                    None => 0.0,
+                }
+            });
+        y.pixel_mut(row, column, frame)[channel] = numbers.sum::<f64>() / all;
     }
     y
 }
 
-/// Lists row, column and channel of each number of a frame.
-fn positions(x: &Tensor) -> impl Iterator<Item = (usize, usize, usize)> {
-    let (width, channels) = (x.width, x.channels);
-    (0..x.data.len()).map(move |at| (at / channels / width, at / channels % width, at % channels))
+/// Lists row, column, frame and channel of each number.
+fn positions(x: &Tensor) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+    let (width, frames, channels) = (x.width, x.frames, x.channels);
+    (0..x.data.len()).map(move |at| {
+        let (pixel, frame) = (at / channels / frames, at / channels % frames);
+        (pixel / width, pixel % width, frame, at % channels)
+    })
 }
 
 fn attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {

@@ -1,15 +1,38 @@
-//! Means or copies of channels, at another size.
+//! Means or copies of channels, at another size or number of frames.
 
 use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
 use crate::kernels::regroup::RegroupParams;
 
-/// A number of x that a channel of y takes: row and column from the pixel's own, and channel.
+/// A number of x that a channel of y takes: frame, row and column from its own, and channel.
 struct Source {
+    frame: usize,
     row: usize,
     column: usize,
     channel: usize,
+}
+
+/// Places of a channel of the larger tensor.
+#[derive(Clone, Copy)]
+struct Places {
+    side: usize,
+    column_step: usize,
+    frames: usize,
+    missing: usize,
+}
+
+impl Places {
+    fn of(p: RegroupParams) -> Self {
+        let side = at(p.side);
+        let frames = at(p.places) / (side * side);
+        Self { side, column_step: at(p.column_step), frames, missing: at(p.missing) }
+    }
+
+    /// Returns the place of a pixel in its square.
+    fn in_square(self, row: usize, column: usize) -> usize {
+        row % self.side * (self.side / self.column_step) + column % self.side * self.column_step
+    }
 }
 
 pub(super) fn run(mut call: Call<'_>) {
@@ -18,16 +41,21 @@ pub(super) fn run(mut call: Call<'_>) {
     let how = How { relu: call.variant.flag("RELU"), sum: call.variant.flag("SUM") };
     let [x, y] = call.take();
     let x = &x.read()[at4(p.x_offset)..];
-    let (side, places, width) = (at(p.side), at(p.places), at(p.width));
+    let (places, width) = (Places::of(p), at(p.width));
+    let Places { side, frames, missing, .. } = places;
     let rows = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_row)).take(at(p.pixels) / width);
-    let y = rows.map(|row| &mut row[..width * at4(p.channels4)]);
+    let y = rows.map(|row| &mut row[..width * at(p.frames) * at4(p.channels4)]);
+    let from = |row: usize, column: usize, frame: usize| {
+        ((row * at(p.x_width) + column) * at(p.x_frames) + frame) * at4(p.x_channels4)
+    };
     if call.variant.flag("COPIES") {
         // Factors of a channel and a place in the number of y that they have.
-        let (of_channel, of_place) = if by_place { (1, at(p.channels)) } else { (places, 1) };
+        let (of_channel, of_place) = if by_place { (1, at(p.channels)) } else { (at(p.places), 1) };
         y.enumerate().for_each(|(row, y)| {
-            for (column, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
-                let x = &x[(row / side * at(p.x_width) + column / side) * at4(p.x_channels4)..];
-                let place = places - side * side + row % side * side + column % side;
+            for (index, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
+                let (column, frame) = (index / at(p.frames), index % at(p.frames) + missing);
+                let x = &x[from(row / side, column / side, frame / frames)..];
+                let place = frame % frames * side * side + places.in_square(row, column);
                 fill(p, how, y, |channel| x[(channel * of_channel + place * of_place) / at(p.count)]);
             }
         });
@@ -37,28 +65,30 @@ pub(super) fn run(mut call: Call<'_>) {
     #[expect(clippy::cast_precision_loss, reason = "few numbers")]
     let count = p.count as f32;
     y.enumerate().for_each(|(row, y)| {
-        for (column, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
+        for (index, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
+            let (column, frame) = (index / at(p.frames), index % at(p.frames) * frames);
             let number = |source: &Source| {
-                let pixel = (row * side + source.row) * at(p.x_width) + column * side + source.column;
-                x[pixel * at4(p.x_channels4) + source.channel]
+                // A frame that does not exist is zero.
+                let frame = (frame + source.frame).checked_sub(missing)?;
+                Some(x[from(row * side + source.row, column * side + source.column, frame) + source.channel])
             };
-            fill(p, how, y, |channel| sources[channel].iter().map(number).sum::<f32>() / count);
+            fill(p, how, y, |channel| sources[channel].iter().filter_map(number).sum::<f32>() / count);
         }
     });
 }
 
-/// Returns the numbers of which `channel` of y is the mean. Places in time before the image's own
-/// are left out: they are zero.
+/// Returns the numbers of which `channel` of y is the mean.
 fn sources(p: RegroupParams, by_place: bool, channel: usize) -> Vec<Source> {
-    let (side, places, count) = (at(p.side), at(p.places), at(p.count));
+    let Places { side, column_step, .. } = Places::of(p);
+    let (places, count) = (at(p.places), at(p.count));
     let x_channels = at(p.channels) * count / places;
     let source = |number: usize| {
         let (channel, place) =
             if by_place { (number % x_channels, number / x_channels) } else { (number / places, number % places) };
-        let place = (place + side * side).checked_sub(places)?;
-        Some(Source { row: place / side, column: place % side, channel })
+        let (row, column) = (place / (side / column_step) % side, place / column_step % side);
+        Source { frame: place / (side * side), row, column, channel }
     };
-    (channel * count..(channel + 1) * count).filter_map(source).collect()
+    (channel * count..(channel + 1) * count).map(source).collect()
 }
 
 /// Last steps for a number of y.

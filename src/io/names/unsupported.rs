@@ -23,11 +23,6 @@ const KINDS: &[Kind] = &[
         why: "use diffusers' AutoencoderKLMagvit",
     },
     Kind {
-        signs: &[Fits(is_wan22)],
-        name: "the VAE of Wan 2.2 5B",
-        why: "its shortcuts over time are missing here; use diffusers' AutoencoderKLWan",
-    },
-    Kind {
         signs: &[Fits(is_super)],
         name: "a TAEHV of the kind _super",
         why: "its depthwise filters of 7x7 are missing here; use the file without _super in its name",
@@ -167,7 +162,7 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
         Some(Kind { name, why, .. }) => Err(format!(
-            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan 2.1, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1 and SeedVR are supported"
+            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1 and SeedVR are supported"
         )),
     }
 }
@@ -183,18 +178,6 @@ fn is_hunyuan_image3(inside: &BTreeMap<&str, &[u64]>) -> bool {
 /// True if the first filter of the decoder's first block sees channels one by one.
 fn is_super(inside: &BTreeMap<&str, &[u64]>) -> bool {
     matches!(inside.get("decoder.1.conv.0.weight"), Some([_, 1, 7, 7]))
-}
-
-/// True if levels are nested, and filters reach over three frames. Those of Qwen-Image 2.1 do not.
-fn is_wan22(inside: &BTreeMap<&str, &[u64]>) -> bool {
-    const NESTED: [&str; 4] = [
-        "decoder.upsamples.0.upsamples.",
-        "encoder.downsamples.0.downsamples.",
-        "decoder.up_blocks.0.upsampler.",
-        "encoder.down_blocks.0.downsampler.",
-    ];
-    let nested = inside.keys().any(|name| NESTED.iter().any(|start| name.starts_with(start)));
-    nested && inside.values().any(|shape| matches!(shape, [_, _, 3, 3, 3]))
 }
 
 /// True if most resnets with `AutoencoderKL`'s names have 3-D convolutions, and no tensor belongs

@@ -133,6 +133,7 @@ fn check_wan(wan: &Wan) -> Result<()> {
     check_range("base_dim", "channels", wan.base_dim, &CHANNELS)?;
     check_range("num_res_blocks", "resnets", wan.num_res_blocks, &LAYERS)?;
     check_range("decoder_base_dim", "channels", wan.decoder_base_dim, &CHANNELS)?;
+    check_range("patch_size", "pixels", wan.patch_size, &PATCH)?;
     let (channels, decoder) = (wan.channels(), wan.decoder_channels());
     channels.iter().chain(&decoder).try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
     if wan.is_residual {
@@ -165,6 +166,10 @@ fn check_shortcuts(wan: &Wan, channels: &[u32], decoder: &[u32]) -> Result<()> {
         return Err(invalid("temperal_downsample", expected, format!("{:?}", wan.temperal_downsample)));
     }
     for level in 0..=last {
+        // Doubling time keeps groups of four channels together.
+        if level > 0 && wan.is_video && wan.changes_time(level - 1) && !decoder[level].is_multiple_of(4) {
+            return Err(invalid("dim_mult", "multiples of 4 channels where time changes", decoder[level]));
+        }
         let down = (wan.down_shortcut(level), channels[level.saturating_sub(1)], channels[level]);
         // The decoder begins with the lowest resolution. The highest has no shortcut.
         let up = (level > 0).then(|| (wan.up_shortcut(level - 1), decoder[(level + 1).min(last)], decoder[level]));

@@ -140,18 +140,23 @@ fn autoencoder_kl_qwen_image21(fields: &Fields<'_>) -> Result<AutoencoderConfig>
 }
 
 fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    // Wan 2.2 5B is another network.
-    fields.only("is_residual", &json!(false))?;
-    wan(fields, wan21())
+    let mut config = wan21();
+    if let Network::Wan(wan) = &mut config.network {
+        wan.is_residual = fields.flag("is_residual")?.unwrap_or(false);
+    }
+    wan(fields, config)
 }
 
 /// Reads the fields of a network like Wan's. Absent ones are those of `family`.
 fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConfig> {
-    fields.only("patch_size", &json!(1))?;
     fields.only("attn_scales", &json!([]))?;
     let Network::Wan(known) = &family.network else { return Ok(family) };
+    if !(known.is_residual && known.is_video) {
+        fields.only("patch_size", &json!(1))?;
+    }
+    let patch_size = fields.whole("patch_size")?.unwrap_or(known.patch_size);
     let base_dim = fields.whole("base_dim")?.unwrap_or(known.base_dim);
-    let absent = if known.is_residual { known.decoder_base_dim } else { base_dim };
+    let absent = if known.is_video { base_dim } else { known.decoder_base_dim };
     let network = Wan {
         base_dim,
         decoder_base_dim: fields.whole_or("decoder_base_dim", base_dim, absent)?,
@@ -159,16 +164,28 @@ fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConf
         num_res_blocks: fields.whole("num_res_blocks")?.unwrap_or(known.num_res_blocks),
         temperal_downsample: fields.flags("temperal_downsample")?.unwrap_or_else(|| known.temperal_downsample.clone()),
         is_residual: known.is_residual,
+        is_video: known.is_video,
+        patch_size,
     };
     Ok(AutoencoderConfig {
-        in_channels: fields.whole("in_channels")?.unwrap_or(family.in_channels),
-        out_channels: fields.whole("out_channels")?.unwrap_or(family.out_channels),
+        in_channels: of_pixel(fields, "in_channels", patch_size)?.unwrap_or(family.in_channels),
+        out_channels: of_pixel(fields, "out_channels", patch_size)?.unwrap_or(family.out_channels),
         latent_channels: fields.whole("z_dim")?.unwrap_or(family.latent_channels),
         latents_mean: fields.numbers("latents_mean")?.or(family.latents_mean),
         latents_std: fields.numbers("latents_std")?.or(family.latents_std),
         network: Network::Wan(network),
         ..family
     })
+}
+
+/// Reads a number of channels that hold squares of pixels. Returns the channels of one pixel.
+fn of_pixel(fields: &Fields<'_>, field: &str, patch_size: u32) -> Result<Option<u32>> {
+    let Some(channels) = fields.whole(field)? else { return Ok(None) };
+    let square = patch_size.saturating_mul(patch_size).max(1);
+    if channels.is_multiple_of(square) {
+        return Ok(Some(channels / square));
+    }
+    Err(invalid("patch_size", format!("a side whose square divides {field} ({channels})"), patch_size))
 }
 
 /// Reads the fields of a network like `AutoencoderKL`'s.

@@ -52,6 +52,7 @@ pub const FAMILIES: &[Family] = &[
     // It has Qwen-Image-Layered's network, and one factor in place of statistics.
     Family { name: "ming_image", config: ming_image },
     Family { name: "qwen_image21", config: qwen_image21 },
+    Family { name: "wan22", config: wan22 },
     Family { name: "hunyuan_image", config: hunyuan_image },
     Family { name: "seedvr2", config: seedvr2 },
 ];
@@ -323,12 +324,34 @@ pub(super) fn wan21() -> AutoencoderConfig {
         num_res_blocks: 2,
         temperal_downsample: vec![false, true, true],
         is_residual: false,
+        is_video: true,
+        patch_size: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(WAN_MEAN.to_vec()),
         latents_std: Some(WAN_STD.to_vec()),
         sample_size: Some(WAN_TILE),
         ..AutoencoderConfig::new(Network::Wan(network), 16)
+    }
+}
+
+/// Returns the config of the 5B model of Wan 2.2. Its other models have the VAE of Wan 2.1.
+fn wan22() -> AutoencoderConfig {
+    let network = Wan {
+        base_dim: 160,
+        decoder_base_dim: 256,
+        dim_mult: vec![1, 2, 4, 4],
+        num_res_blocks: 2,
+        temperal_downsample: vec![false, true, true],
+        is_residual: true,
+        is_video: true,
+        patch_size: 2,
+    };
+    AutoencoderConfig {
+        latents_mean: Some(WAN22_MEAN.to_vec()),
+        latents_std: Some(WAN22_STD.to_vec()),
+        sample_size: Some(WAN_TILE),
+        ..AutoencoderConfig::new(Network::Wan(network), 48)
     }
 }
 
@@ -382,6 +405,8 @@ pub(super) fn qwen_image21() -> AutoencoderConfig {
         num_res_blocks: 2,
         temperal_downsample: vec![false, true, true, true],
         is_residual: true,
+        is_video: false,
+        patch_size: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(QWEN_IMAGE21_MEAN.to_vec()),

@@ -13,7 +13,7 @@ pub enum Network {
     Kl(Kl),
     /// `AutoencoderTiny`: TAESD and its relatives, also for video.
     Tiny(Tiny),
-    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video. Also
+    /// `AutoencoderKLWan` and `AutoencoderKLQwenImage`: images and video, of Wan 2.2, too. Also
     /// `AutoencoderKLQwenImage21`: images.
     Wan(Wan),
     /// `SeedVR`'s VAE: images and video.
@@ -98,7 +98,7 @@ impl Tiny {
     /// Returns the number of size changes that also change time, for a video network.
     fn time_changes(&self) -> Option<usize> {
         let changes = self.temporal_downsample.iter().filter(|changes| **changes).count();
-        (self.is_video() && self.patch_size == 1).then_some(changes)
+        self.is_video().then_some(changes)
     }
 
     /// True if the convolution to `level` of the encoder belongs to TAESANA's first layers: those
@@ -129,9 +129,14 @@ pub struct Wan {
     /// True for each size change of the encoder that also changes time, highest resolution first.
     /// The decoder uses the reverse order. Single images have no time.
     pub temperal_downsample: Vec<bool>,
-    /// True if a shortcut without weights leads around each level, as in Qwen-Image 2.1. Such a
-    /// network is for images: its filters have no taps in time.
+    /// True if a shortcut without weights leads around each level, as in Qwen-Image 2.1 and Wan 2.2.
     pub is_residual: bool,
+    /// True if the filters reach over three frames. In Qwen-Image 2.1, which is for images, they
+    /// have no taps in time.
+    pub is_video: bool,
+    /// Side of the squares of image pixels that one pixel of the highest level holds in its
+    /// channels, or 1. In Wan 2.2 it is 2.
+    pub patch_size: u32,
 }
 
 impl Wan {
@@ -145,16 +150,22 @@ impl Wan {
         self.dim_mult.iter().map(|multiple| multiple.saturating_mul(self.decoder_base_dim)).collect()
     }
 
-    /// Returns the shortcut around the encoder's level `level`, highest resolution first.
+    /// Returns the shortcut around the encoder's level `level`, highest resolution first, in an
+    /// image.
     pub(crate) fn down_shortcut(&self, level: usize) -> Regroup {
         let resize = if level + 1 < self.dim_mult.len() { Resize::Halve } else { Resize::Keep };
-        Regroup { resize, frames: self.frames_of(level), ..Regroup::COPY }
+        self.shortcut(resize, level)
     }
 
     /// Returns the shortcut around the decoder's level that ends with size change `index`, counted
-    /// from the highest resolution.
+    /// from the highest resolution, in an image.
     pub(crate) fn up_shortcut(&self, index: usize) -> Regroup {
-        Regroup { resize: Resize::Double, frames: self.frames_of(index), ..Regroup::COPY }
+        self.shortcut(Resize::Double, index)
+    }
+
+    fn shortcut(&self, resize: Resize, index: usize) -> Regroup {
+        let frames = self.frames_of(index);
+        Regroup { resize, frames, missing: frames - 1, ..Regroup::COPY }
     }
 
     /// Returns the number of frames on one side of size change `index` for a frame on the other.
@@ -240,16 +251,19 @@ impl Network {
                 image_patch: tiny.patch_size,
                 ..image(
                     if tiny.is_video() { "TAEHV" } else { "AutoencoderTiny" },
-                    tiny.num_decoder_blocks.len() + tiny.patch_size.checked_ilog2().unwrap_or(0) as usize,
+                    tiny.num_decoder_blocks.len() + patch_levels(tiny.patch_size),
                 )
             },
-            Self::Wan(wan) if wan.is_residual => {
-                NetworkFacts { clamps: true, ..image("AutoencoderKLQwenImage21", wan.dim_mult.len()) }
-            }
             Self::Wan(wan) => NetworkFacts {
                 clamps: true,
-                time_changes: Some((1..wan.dim_mult.len()).filter(|level| wan.changes_time(level - 1)).count()),
-                ..image("AutoencoderKLWan", wan.dim_mult.len())
+                time_changes: wan
+                    .is_video
+                    .then(|| (1..wan.dim_mult.len()).filter(|level| wan.changes_time(level - 1)).count()),
+                image_patch: wan.patch_size,
+                ..image(
+                    if wan.is_video { "AutoencoderKLWan" } else { "AutoencoderKLQwenImage21" },
+                    wan.dim_mult.len() + patch_levels(wan.patch_size),
+                )
             },
             Self::SeedVr(seedvr) => NetworkFacts {
                 time_changes: Some(seedvr.temporal_scale_num as usize),
@@ -335,6 +349,8 @@ impl Network {
                 ("decoder_base_dim", left.decoder_base_dim == right.decoder_base_dim),
                 ("dim_mult", left.dim_mult == right.dim_mult),
                 ("num_res_blocks", left.num_res_blocks == right.num_res_blocks),
+                ("is_residual", left.is_residual == right.is_residual),
+                ("patch_size", left.patch_size == right.patch_size),
                 // Weights without a list do not tell.
                 (
                     "temperal_downsample",
@@ -352,6 +368,11 @@ impl Network {
         };
         same.iter().find(|(_, same)| !same).map(|(field, _)| *field)
     }
+}
+
+/// Returns the number of levels that patches of this side stand for.
+fn patch_levels(side: u32) -> usize {
+    side.checked_ilog2().unwrap_or(0) as usize
 }
 
 fn reversed(values: &[u32]) -> Vec<u32> {

@@ -32,7 +32,7 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     }
     // Products of vec4: 16 multiply-adds each.
     let products = taps * u64::from(output.channels4());
-    let kept = past::kept_bytes(sizing, conv);
+    let kept = past::kept_bytes(sizing, conv.input, &conv.keeps);
     let scratch = Scratch { kept, ..scratch(sizing, conv, algorithm, &partition) };
     let node = sizing.storing(conv.output, partition, reads);
     let moments = match algorithm {

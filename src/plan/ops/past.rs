@@ -22,12 +22,13 @@ pub(super) fn node(sizing: &Sizing<'_>, like: TensorId, output: TensorId) -> Nod
     sizing.storing(output, sizing.partition(like).clone(), Vec::new())
 }
 
-/// Returns the bytes of the frames of a chunk that `conv` keeps, if they are first copied together.
-pub(super) fn kept_bytes(sizing: &Sizing<'_>, conv: &Conv) -> u64 {
-    let shape = sizing.fused.shape(conv.input);
-    let rows = u64::from(sizing.partition(conv.input).rows);
-    let frame = sizing.row_bytes(conv.input) / u64::from(shape.frames);
-    let frames = conv.keeps.iter().map(|keep| keep.frames).filter(|frames| *frames != shape.frames);
+/// Returns the bytes of the frames of a chunk of `input` that a stage keeps, if they are first
+/// copied together.
+pub(super) fn kept_bytes(sizing: &Sizing<'_>, input: TensorId, keeps: &[KeptFrames]) -> u64 {
+    let shape = sizing.fused.shape(input);
+    let rows = u64::from(sizing.partition(input).rows);
+    let frame = sizing.row_bytes(input) / u64::from(shape.frames);
+    let frames = keeps.iter().map(|keep| keep.frames).filter(|frames| *frames != shape.frames);
     rows * frame * u64::from(frames.max().unwrap_or(0))
 }
 
@@ -58,31 +59,42 @@ fn last(kept: u32, own: (BufferId, u32), past: Option<(BufferId, u32)>) -> Vec<P
     pieces
 }
 
+/// True if a group norm is applied to the input of `conv`.
+fn is_normed(conv: &Conv) -> bool {
+    matches!(conv.prologue.norm, Some(Normalize::Group(_)))
+}
+
 impl Lowering<'_> {
     /// Recalls chunk `chunk` of the frames that the convolution `by` reads.
     pub(super) fn past(&mut self, by: &str, output: TensorId, chunk: usize) {
         let Some(conv) = self.fused.conv_named(by) else { return };
-        let state = self.state(conv, conv.name.as_str(), self.fused.shape(output).frames);
+        let state = self.state(conv.input, is_normed(conv), by, self.fused.shape(output).frames);
         let (rows, row_bytes) = (self.rows(chunk), self.nodes[self.stage].row_bytes);
         let to = self.new_chunk(chunk, u64::from(rows.count()) * row_bytes);
         let part = StatePart::Frames(u64::from(rows.start) * row_bytes);
         self.step(Action::Recall { state, part, to }, 0);
     }
 
-    /// Keeps frames of chunk `chunk` of the input of stage `index`, a convolution. The stage has
-    /// read the chunk for the last time.
+    /// Keeps frames of chunk `chunk` of the input of stage `index`. The stage has read the chunk for
+    /// the last time.
     pub(in crate::plan) fn keep(&mut self, index: usize, chunk: usize) {
-        let Stage::Conv(conv) = self.begin_stage(index) else { return };
-        for keep in &conv.keeps {
-            self.keep_chunk(conv, keep, chunk);
+        let stage = self.begin_stage(index);
+        let (input, conv) = match stage {
+            Stage::Conv(conv) => (conv.input, Some(&**conv)),
+            Stage::Shortcut(shortcut) => (shortcut.input, None),
+            Stage::Input { .. } | Stage::Past { .. } | Stage::Attention { .. } | Stage::Output { .. } => return,
+        };
+        for keep in stage.keeps() {
+            self.keep_chunk(input, conv, keep, chunk);
         }
     }
 
-    fn keep_chunk(&mut self, conv: &Conv, keep: &KeptFrames, chunk: usize) {
-        let shape = self.fused.shape(conv.input);
-        let stored = self.tensor(conv.input);
+    fn keep_chunk(&mut self, input: TensorId, conv: Option<&Conv>, keep: &KeptFrames, chunk: usize) {
+        let shape = self.fused.shape(input);
+        let stored = self.tensor(input);
         let (own, rows, storage) = (stored.chunk(chunk), stored.partition.chunk(chunk), stored.storage);
-        let past = conv.past.map(|past| (self.tensor(past).chunk(chunk), self.fused.shape(past).frames));
+        let past =
+            conv.and_then(|conv| conv.past).map(|past| (self.tensor(past).chunk(chunk), self.fused.shape(past).frames));
         let pixels = rows.count() * shape.width;
         let mut from = own;
         if keep.frames != shape.frames {
@@ -100,7 +112,8 @@ impl Lowering<'_> {
                 self.launch(frames::copy(storage, params), &bindings);
             }
         }
-        let state = self.state(conv, &keep.by, keep.frames);
+        let normed = conv.is_some_and(|conv| is_normed(conv) && conv.name == keep.by);
+        let state = self.state(input, normed, &keep.by, keep.frames);
         let row_bytes = self.plan.states[state.0].row_bytes.0;
         let part = StatePart::Frames(u64::from(rows.start) * row_bytes);
         self.step(Action::Keep { from, state, part, bytes: u64::from(rows.count()) * row_bytes }, 0);
@@ -115,7 +128,7 @@ impl Lowering<'_> {
             _ => None,
         });
         let Some((conv, time)) = reader else { return };
-        let state = self.state(conv, &conv.name, time.kept());
+        let state = self.state(conv.input, is_normed(conv), &conv.name, time.kept());
         let frame_bytes = u64::from(shape.channels4()) * NORM_VEC4_BYTES;
         let past = conv.past.map(|past| {
             let frames = self.fused.shape(past).frames;
@@ -133,21 +146,21 @@ impl Lowering<'_> {
         self.step(Action::Keep { from, state, part: StatePart::Table, bytes }, 0);
     }
 
-    /// Returns the state of `frames` frames like the input of `conv`, for the convolution `by`.
-    fn state(&mut self, conv: &Conv, by: &str, frames: u32) -> StateId {
+    /// Returns the state of `frames` frames like `input`, for the convolution `by`. If `normed`, a
+    /// group norm is applied to them.
+    fn state(&mut self, input: TensorId, normed: bool, by: &str, frames: u32) -> StateId {
         if let Some(state) = self.states.get(by) {
             return *state;
         }
-        let shape = self.fused.shape(conv.input);
-        let frame = self.fused.row_bytes(conv.input, self.options.storage) / u64::from(shape.frames);
-        let normed = matches!(conv.prologue.norm, Some(Normalize::Group(_))) && conv.name == by;
+        let shape = self.fused.shape(input);
+        let frame = self.fused.row_bytes(input, self.options.storage) / u64::from(shape.frames);
         let table = if normed { u64::from(frames * shape.channels4()) * NORM_VEC4_BYTES } else { 0 };
         self.plan.states.push(StateUse {
             name: by.to_owned(),
             rows: shape.height,
             row_bytes: Bytes(frame * u64::from(frames)),
             table: Bytes(table),
-            factor: self.fused.factors[conv.input.0],
+            factor: self.fused.factors[input.0],
             home: self.options.host_states.home(by),
         });
         let state = StateId(self.plan.states.len() - 1);

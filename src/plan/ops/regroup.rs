@@ -1,14 +1,15 @@
-//! Shortcuts without weights: means or copies of channels, at another size.
+//! Shortcuts without weights: means or copies of channels, at another size or number of frames.
 
 use crate::error::Result;
 use crate::kernels::regroup::{RegroupParams, Regrouping};
 use crate::model::graph::{Border, Regroup, Window};
 use crate::plan::Resource;
 use crate::plan::fused::Shortcut;
-use crate::plan::node::Node;
+use crate::plan::node::{Node, Scratch};
 use crate::plan::partition::RowRange;
 
 use super::lowering::Lowering;
+use super::past;
 use super::sizing::{Reach, Sizing};
 
 /// Returns the node of a shortcut.
@@ -29,7 +30,8 @@ pub(super) fn node(sizing: &Sizing<'_>, shortcut: &Shortcut) -> Result<Node> {
     };
     let reads = vec![sizing.read(&partition, input, reach)];
     let replaces = sum.map(|sum| sizing.producer(sum));
-    Ok(Node { replaces, ..sizing.storing(output, partition, reads) })
+    let scratch = Scratch { kept: past::kept_bytes(sizing, input, &shortcut.keeps), ..Scratch::default() };
+    Ok(Node { replaces, scratch, ..sizing.storing(output, partition, reads) })
 }
 
 /// Returns the rows of the output that rows of the input belong to.
@@ -58,19 +60,23 @@ impl Lowering<'_> {
                 continue;
             }
             let first = if kind.grows() { rows.start / kind.side() } else { rows.start * kind.side() };
-            let row = to.width * to.channels4();
+            let row = to.width * to.pixel4();
             let mut params = RegroupParams {
                 pixels: rows.count() * to.width,
                 width: to.width,
+                frames: to.frames,
                 channels: to.channels,
                 channels4: to.channels4(),
                 x_width: from.width,
+                x_frames: from.frames,
                 x_channels4: from.channels4(),
-                x_offset: (first - held.start) * from.width * from.channels4(),
+                x_offset: (first - held.start) * from.width * from.pixel4(),
                 y_offset: (rows.start - own.start) * row,
                 y_row: row,
                 side: kind.side(),
+                column_step: if kind.by_column { kind.side() } else { 1 },
                 places: kind.places(),
+                missing: kind.missing,
                 count: kind.count(from.channels, to.channels),
                 scale,
             };

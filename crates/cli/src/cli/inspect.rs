@@ -187,6 +187,8 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
             ("levels of the encoder", levels_text(&wan.channels(), wan.num_res_blocks)),
             ("levels of the decoder", levels_text(&wan.decoder_channels(), wan.num_res_blocks + 1)),
             ("shortcuts around levels", yes(wan.is_residual)),
+            ("filters over frames", yes(wan.is_video)),
+            ("pixels in channels", format!("{0}x{0}", wan.patch_size)),
         ],
         Network::SeedVr(seedvr) => vec![
             ("levels of the encoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block)),

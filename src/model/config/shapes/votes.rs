@@ -52,6 +52,13 @@ impl<'a> Shapes<'a> {
         most_common(shapes.map(|(_, shape)| u32::try_from(shape.len()).unwrap_or(u32::MAX)))
     }
 
+    /// True if most first filters of resnets reach over three frames.
+    pub(super) fn reach_over_frames(&self) -> bool {
+        let filters = self.0.iter().filter(|(name, _)| name.ends_with(".conv1.weight"));
+        let reach = filters.map(|(_, shape)| u32::from(matches!(shape[..], [_, _, 3, 3, 3])));
+        most_common(reach) == Some(1)
+    }
+
     /// Returns the channels of the levels of `blocks`, in order: the most common of each level's
     /// `resnets`.
     pub(super) fn levels(&self, blocks: &str) -> Option<Vec<u32>> {
@@ -91,7 +98,7 @@ impl<'a> Shapes<'a> {
         (channels(taken.or(made)).unwrap_or(3), channels(made.or(taken)).unwrap_or(3))
     }
 
-    /// Derives the side of the squares of image pixels that a tiny autoencoder holds in channels.
+    /// Derives the side of the squares of image pixels that a network holds in channels.
     pub(super) fn image_patch(&self) -> u32 {
         let (taken, made) = self.image_extents();
         match made.or(taken) {

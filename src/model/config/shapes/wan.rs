@@ -22,7 +22,16 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         None => (base_dim, channels.iter().map(|channels| channels / base_dim).collect()),
     };
     let temperal_downsample = changes_of_time(shapes, halves, channels.len(), is_residual);
-    let network = Wan { base_dim, decoder_base_dim, dim_mult, num_res_blocks, temperal_downsample, is_residual };
+    let network = Wan {
+        base_dim,
+        decoder_base_dim,
+        dim_mult,
+        num_res_blocks,
+        temperal_downsample,
+        is_residual,
+        is_video: !is_residual || shapes.reach_over_frames(),
+        patch_size: if is_residual { shapes.image_patch() } else { 1 },
+    };
     Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
 }
 
