@@ -225,6 +225,9 @@ fn clips_of_taew2_1(folder: &Folder) {
     folder.run_without_adapter(&[plan.as_slice(), &["5"]].concat()).ok();
     folder.run_without_adapter(&[plan.as_slice(), &["6"]].concat()).failed("a decode", 1, &["5 or 9"]);
     folder.run_without_adapter(&[plan.as_slice(), &["6", "--encode"]].concat()).ok();
+    let preview = ["decode", "--model", "model", "--latents", "clip.npy", "-o", "preview.npy", "--preview-rate"];
+    folder.run(&[preview.as_slice(), family].concat()).ok();
+    assert_eq!(folder.npy("preview.npy").shape, [1, 3, 2, 16, 24]);
     decode("clip.npy", "clip.y4m");
     assert_eq!(encode("clip.y4m", &[]).shape, all.shape);
 }

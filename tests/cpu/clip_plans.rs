@@ -148,7 +148,7 @@ fn seedvr() {
 
 #[test]
 fn tiny() {
-    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_2", "clip_taeltx2_3"] {
+    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
         check(name, "", |case| case.check());
     }
 }

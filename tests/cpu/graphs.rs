@@ -188,7 +188,7 @@ fn clips() {
     check_clip("clip_wan");
     check_clip("clip_wan22");
     check_clip("clip_seedvr");
-    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_2", "clip_taeltx2_3"] {
+    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
         check_clip(name);
     }
 }

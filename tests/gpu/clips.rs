@@ -94,7 +94,7 @@ fn seedvr() {
 
 #[test]
 fn tiny() {
-    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_2", "clip_taeltx2_3"] {
+    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
         clip(name);
     }
 }
@@ -109,8 +109,7 @@ fn only_a_last_part_may_be_short() {
     };
     for (name, short) in [("clip_taew2_1", 3), ("clip_wan", 2)] {
         let (_gpu, mut vae) = load(&Golden::open(name), (Precision::F32, false), false);
-        let mut clip =
-            block_on(vae.encode_clip(Size { width: 8, height: 8 }, &EncodeOptions::default())).unwrap();
+        let mut clip = block_on(vae.encode_clip(Size { width: 8, height: 8 }, &EncodeOptions::default())).unwrap();
         let first = frames(clip.wants() as usize);
         block_on(clip.encode(&first, &mut Control::default())).unwrap();
         let result = block_on(clip.encode(&frames(short), &mut Control::default()));

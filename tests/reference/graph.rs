@@ -204,7 +204,7 @@ fn over_frames(
         },
     };
     let seen: Vec<Tensor> = past.into_iter().chain(own).collect();
-    if let Some(time) = conv.time {
+    if let Some(time) = conv.time.filter(|time| time.kept() > 0) {
         states.insert(name.to_owned(), Tensor::of_frames(&seen[seen.len() - size(time.kept())..]));
     }
     let phases = size(conv.phases);
