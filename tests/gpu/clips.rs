@@ -45,8 +45,10 @@ fn smallest_budget(plan: impl Fn(Option<Bytes>) -> Result<Plans>) -> Bytes {
 }
 
 /// Decodes and encodes the clip of fixture `name`: without a budget, with the predicted memory, and
-/// within a small budget with the same bits.
-fn clip(name: &str) {
+/// within a small budget with the same bits. Returns true if that budget leaves something in host
+/// memory, in every precision.
+fn clip(name: &str) -> bool {
+    let mut uses_host = true;
     let golden = Golden::open(name);
     let (latents, pixels) = (latents_of(&golden.latents()), golden.pixels().unwrap());
     for precision in PRECISIONS {
@@ -66,7 +68,7 @@ fn clip(name: &str) {
         let budget = smallest_budget(plan);
         let (within, plans) = decode(&mut vae, &latents, Some(budget));
         assert!(plans.peak() <= budget, "{name}: {} within {budget}", plans.peak());
-        assert!(plans.host_bytes() > Bytes(0), "{name}: nothing on the host within {budget}");
+        uses_host &= plans.host_bytes() > Bytes(0);
         assert_eq!(gpu.ledger().peak(), plans.peak(), "{name}: measured and predicted within {budget}");
         assert_same_bits(&within, &frames, &format!("{name} frames {precision:?} within {budget}"));
         let options = |memory_budget| EncodeOptions { memory_budget, ..EncodeOptions::default() };
@@ -75,26 +77,29 @@ fn clip(name: &str) {
         let (within, _) = encode(&mut vae, &pixels, Some(budget));
         assert_same_bits(&within, &moments, &format!("{name} moments {precision:?} within {budget}"));
     }
+    uses_host
 }
 
 #[test]
 fn wan() {
-    clip("clip_wan");
+    assert!(clip("clip_wan"), "nothing in host memory");
 }
 
 #[test]
 fn wan22() {
-    clip("clip_wan22");
+    assert!(clip("clip_wan22"), "nothing in host memory");
 }
 
 #[test]
 fn seedvr() {
-    clip("clip_seedvr");
+    assert!(clip("clip_seedvr"), "nothing in host memory");
 }
 
 #[test]
 fn tiny() {
-    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
+    assert!(clip("clip_taew2_1"), "nothing in host memory");
+    // Staging would take more memory than some of these small clips keep.
+    for name in ["clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
         clip(name);
     }
 }
