@@ -570,8 +570,8 @@ impl Graph {
     /// Adds a shortcut without weights to `channels` channels, and `sum` to its result.
     ///
     /// # Panics
-    /// If the channels do not fit (see [`Regroup::count`]), or the frames. Also if one row of places
-    /// is not copied once, to groups of four channels of a sum.
+    /// If the channels do not fit (see [`Regroup::count`]), or the frames. Also if one row of
+    /// places is not copied once, to groups of four channels of a sum.
     pub fn regroup(
         &mut self,
         name: &str,

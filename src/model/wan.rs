@@ -1,5 +1,6 @@
 //! Graphs of the VAE of Wan 2.1, Wan 2.2 5B, Qwen-Image and Qwen-Image 2.1: diffusers'
-//! `AutoencoderKLWan`, `AutoencoderKLQwenImage` and `AutoencoderKLQwenImage21`, which is for images.
+//! `AutoencoderKLWan`, `AutoencoderKLQwenImage` and `AutoencoderKLQwenImage21`, which is for
+//! images.
 //!
 //! A video VAE whose convolutions look back in time, with zeros before the first frame. In a single
 //! image only the last of three taps in time sees the image. Layers that change time (`time_conv`)

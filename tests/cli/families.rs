@@ -63,6 +63,19 @@ fn qwen_image_21_has_opacity_and_a_decoder_of_other_widths() {
 }
 
 #[test]
+fn wan_22_has_patches_and_a_decoder_of_other_widths() {
+    let folder = folder_of("toy_wan22");
+    assert_golden(&encoded(&folder, &[]), &fixture("toy_wan22", "encoded"));
+    assert_golden(&encoded(&folder, &["--moments"]), &fixture("toy_wan22", "moments"));
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 48, 2, 3])));
+    assert_golden(&decoded(&folder, "model", "latents.safetensors", &[]), &fixture("toy_wan22", "image"));
+    let inspected = folder.run_without_adapter(&["inspect", "--model", "model"]).ok().stdout;
+    assert!(inspected.contains("levels of the encoder     [10, 20, 40, 40] channels"), "{inspected}");
+    assert!(inspected.contains("levels of the decoder     [18, 36, 72, 72] channels"), "{inspected}");
+    assert!(inspected.contains("pixels in channels        2x2"), "{inspected}");
+}
+
+#[test]
 fn hunyuan_image_has_a_factor_and_pixels_in_its_channels() {
     let folder = folder_of("toy_hunyuan_image");
     assert_golden(&encoded(&folder, &[]), &fixture("toy_hunyuan_image", "encoded"));

@@ -72,7 +72,7 @@ fn vary(tiny: &mut Tiny, number: u32, list: &[u32]) {
 
 /// Sets what only relatives of Wan with other levels have.
 fn vary_levels(wan: &mut Wan, number: u32, list: &[u32]) {
-    (wan.is_residual, wan.is_video) = (list.len() % 2 == 0, number % 2 == 0);
+    (wan.is_residual, wan.is_video) = (list.len().is_multiple_of(2), number.is_multiple_of(2));
     (wan.decoder_base_dim, wan.patch_size) = (number, number % 4);
 }
 

@@ -402,7 +402,7 @@ fn refuses_other_networks_of_known_classes() {
         ("wan22_ti2v_5b", "out_channels", json!(24)),
         ("wan22_ti2v_5b", "dim_mult", json!([1, 2, 4, 8])),
         ("wan22_ti2v_5b", "temperal_downsample", json!([false, true])),
-        ("wan22_ti2v_5b", "decoder_base_dim", json!(255)),
+        ("wan22_ti2v_5b", "decoder_base_dim", json!(0)),
         ("hunyuan_image", "downsample_match_channel", json!(false)),
         ("hunyuan_image", "upsample_match_channel", json!(false)),
         ("hunyuan_image", "spatial_compression_ratio", json!(16)),
@@ -428,6 +428,19 @@ fn refuses_other_networks_of_known_classes() {
     }
     let text = AutoencoderConfig::from_json(&fixture("configs/dc_ae_f32c32_sana.json")).expect_err("DC-AE").to_string();
     assert!(text.starts_with("config field \"_class_name\""), "{text}");
+}
+
+/// Weights that double the frames keep groups of four channels together.
+#[test]
+fn a_change_of_time_needs_multiples_of_four_channels() {
+    let mut config = family_of("wan22");
+    let Network::Wan(wan) = &mut config.network else { panic!("a network like Wan's") };
+    wan.temperal_downsample = vec![true, true, false];
+    config.validate().expect("multiples of 4");
+    let Network::Wan(wan) = &mut config.network else { panic!("a network like Wan's") };
+    wan.decoder_base_dim = 5;
+    let text = config.validate().expect_err("10 channels").to_string();
+    assert!(text.contains("dim_mult") && text.contains("multiples of 4") && text.ends_with("found 10"), "{text}");
 }
 
 /// Returns the shapes of a key list, by name in diffusers' spelling.

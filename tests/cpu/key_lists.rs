@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use pollster::block_on;
+use wgvae::config::Network;
 use wgvae::model::networks::{decoder_tensors, encoder_tensors};
 use wgvae::{Checkpoint, Error, Result};
 
@@ -167,6 +168,24 @@ fn shortcuts_are_never_guessed() {
             assert!(text.contains("temperal_downsample"), "{list} without {module}: {text}");
         }
         assert!(without(&|name| name.contains(".time_conv.")).contains("temperal_downsample"), "{list}");
+    }
+}
+
+/// Pruned decoders keep the names of Wan 2.2's.
+#[test]
+fn a_decoder_of_wan22_may_be_narrower() {
+    for list in ["wan22.diffusers", "wan22.original"] {
+        let mut shapes = key_list(list);
+        shapes.retain(|name, _| ["decoder.", "post_quant_conv.", "conv2."].iter().any(|start| name.starts_with(start)));
+        for extent in shapes.values_mut().flatten().filter(|extent| **extent >= 128) {
+            *extent /= 4;
+        }
+        let checkpoint = check(&shapes).expect(list);
+        let config = checkpoint.config();
+        let Network::Wan(wan) = &config.network else { panic!("{list}: {}", config.network.name()) };
+        assert_eq!((wan.decoder_channels(), config.latent_channels), (vec![64, 128, 256, 256], 48), "{list}");
+        assert!(wan.is_video && wan.patch_size == 2 && config.has_time(), "{list}");
+        assert_eq!(wan.temperal_downsample, [false, true, true], "{list}");
     }
 }
 

@@ -4,7 +4,7 @@ use wgvae::config::Family;
 use wgvae::device::DeviceLimits;
 use wgvae::images::Output;
 use wgvae::report::Plan;
-use wgvae::{Bytes, DecodeOptions, EncodeOptions, LatentSpace, Parking, Plans, Size, Storage};
+use wgvae::{Bytes, DecodeOptions, EncodeOptions, LatentSpace, Parking, Plans, Request, Size, Storage};
 
 const MIB: u64 = 1 << 20;
 
@@ -42,7 +42,7 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
 #[test]
 fn images_of_1024_pixels() {
     type Planned = fn(&str, Option<Bytes>) -> Plan;
-    let targets: [(&str, Planned, u64); 13] = [
+    let targets: [(&str, Planned, u64); 15] = [
         ("sd15", encode, 716),
         ("flux2", decode, 1228),
         ("cogview4", decode, 2457),
@@ -50,6 +50,8 @@ fn images_of_1024_pixels() {
         ("qwen_image", decode, 1024),
         ("qwen_image21", decode, 1281),
         ("qwen_image21", encode, 504),
+        ("wan22", decode, 890),
+        ("wan22", encode, 347),
         ("hunyuan_image", decode, 1057),
         ("hunyuan_image", encode, 834),
         ("taeqi2_1", decode, 105),
@@ -88,6 +90,33 @@ fn a_sixteenth_will_do() {
     for family in ["sd15", "flux1"] {
         let peak = decode(family, Some(budget)).memory.peak();
         assert!(peak <= budget, "{family}: {peak} within {budget}");
+    }
+}
+
+/// Tests clips of Wan 2.2 in its two sizes: at most this without a budget, and within half of it.
+#[test]
+fn clips_of_wan22() {
+    let config = Family::find("wan22").unwrap().config();
+    for ((width, height), [decode, encode]) in [((832, 480), [3422, 1291]), ((1280, 704), [5755, 1849])] {
+        let image = Size { width, height };
+        let latents = config.latent_size(image, LatentSpace::Model);
+        let decoded = |memory_budget| {
+            let options = DecodeOptions { memory_budget, parking: Parking::On, ..DecodeOptions::default() };
+            options.request(latents, LatentSpace::Model, Output::Rgba8).of_clip()
+        };
+        let encoded = |memory_budget| {
+            let options = EncodeOptions { memory_budget, parking: Parking::On, ..EncodeOptions::default() };
+            options.request(image).of_clip()
+        };
+        type Requested<'a> = &'a dyn Fn(Option<Bytes>) -> Request;
+        for (request, mebibytes) in [(&decoded as Requested<'_>, decode), (&encoded, encode)] {
+            let plan = |budget| wgvae::plan(&config, &request(budget), &limits(), Storage::F16).unwrap();
+            let whole = plan(None);
+            assert!(whole.peak() <= Bytes(mebibytes * MIB), "{image}: {}, at most {mebibytes} MiB", whole.peak());
+            let half = Bytes(whole.peak().0 / 2);
+            let within = plan(Some(half)).peak();
+            assert!(within <= half, "{image}: {within} within {half}");
+        }
     }
 }
 

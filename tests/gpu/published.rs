@@ -131,6 +131,7 @@ fn tiny() {
 fn video_models_take_images() {
     runs("qwen_image", &["qwen_image.diffusers"]);
     runs("wan21", &["wan21.original"]);
+    runs("wan22", &["wan22.original"]);
     runs("seedvr2", &["seedvr2.original"]);
 }
 

@@ -129,7 +129,8 @@ pub struct Wan {
     /// True for each size change of the encoder that also changes time, highest resolution first.
     /// The decoder uses the reverse order. Single images have no time.
     pub temperal_downsample: Vec<bool>,
-    /// True if a shortcut without weights leads around each level, as in Qwen-Image 2.1 and Wan 2.2.
+    /// True if a shortcut without weights leads around each level, as in Qwen-Image 2.1 and Wan
+    /// 2.2.
     pub is_residual: bool,
     /// True if the filters reach over three frames. In Qwen-Image 2.1, which is for images, they
     /// have no taps in time.

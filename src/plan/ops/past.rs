@@ -75,8 +75,8 @@ impl Lowering<'_> {
         self.step(Action::Recall { state, part, to }, 0);
     }
 
-    /// Keeps frames of chunk `chunk` of the input of stage `index`. The stage has read the chunk for
-    /// the last time.
+    /// Keeps frames of chunk `chunk` of the input of stage `index`. The stage has read the chunk
+    /// for the last time.
     pub(in crate::plan) fn keep(&mut self, index: usize, chunk: usize) {
         let stage = self.begin_stage(index);
         let (input, conv) = match stage {
