@@ -103,8 +103,8 @@ impl Checkpoint {
         Ok(self)
     }
 
-    /// Lets a model of TAEHV's family decode a clip to one frame for each frame of latents: a cheaper
-    /// preview, by the same weights. It cannot encode then.
+    /// Lets a model of TAEHV's family decode a clip to one frame for each frame of latents: a
+    /// cheaper preview, by the same weights. It cannot encode then.
     ///
     /// # Errors
     /// [`Error::Input`] for another network.

@@ -69,8 +69,8 @@ pub struct WebClip {
 #[wasm_bindgen(js_class = Clip)]
 impl WebClip {
     /// Returns the number of input frames that the next part takes. For a decode it is one frame of
-    /// latents. For an encode it is as many pictures as one frame of latents stands for, and for most
-    /// models one picture at first.
+    /// latents. For an encode it is as many pictures as one frame of latents stands for, and for
+    /// most models one picture at first.
     pub fn wants(&self) -> u32 {
         self.state.wants()
     }

@@ -31,9 +31,11 @@ export class ClipPictures {
    * @param {import('./wasm.js').Wasm} wasm
    * @param {unknown} frames
    * @param {import('./sources.js').Access} access
-   * @param {{ factor: number, step: number, fills: boolean, pad: import('./index.js').Pad | undefined }} options
-   * `factor`: pixels, as in `openImages`; `step`: frames of each part but the first: clips have 1 +
-   * n * step frames; `fills`: true if the model itself fills up a last part
+   * @param {object} options
+   * @param {number} options.factor pixels, as in `openImages`
+   * @param {number} options.step frames of each part but the first: clips have 1 + n * step frames
+   * @param {boolean} options.fills true if the model itself fills up a last part
+   * @param {import('./index.js').Pad | undefined} options.pad
    */
   constructor(wasm, frames, access, { factor, step, fills, pad }) {
     this.#wasm = wasm;

@@ -980,8 +980,8 @@ export interface ModelFacts {
   frames_per_latent: number;
   /**
    * True if `encodeClip` takes any number of frames (TAEHV): `frames_per_latent` for each frame of
-   * latents, where the last frame is repeated. Then t frames of latents are made of more frames than
-   * they decode to.
+   * latents, where the last frame is repeated. Then t frames of latents are made of more frames
+   * than they decode to.
    */
   fills_parts: boolean;
   /** Name of the file, or of the first shard. */

@@ -29,7 +29,7 @@ impl TimeFactor {
         Some(Self { fills: config.fills_parts(), ..factor })
     }
 
-    /// Returns the same factor for the frames that a decode makes, where a last part is never short.
+    /// Returns this factor for the frames that a decode makes, where a last part is never short.
     #[must_use]
     pub fn of_decodes(self) -> Self {
         Self { fills: false, ..self }
