@@ -110,10 +110,9 @@ class WgvaeEncode:
         if time is None:
             _make_room(vae, vae.plan(height, width, budget, encode=True, unscaled=unscaled))
             latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
-            layered = vae.config["network"] == "wan" and not vae.config["is_residual"]
-            if layered or vae.config.get("temporal_downsample"):
-                # ComfyUI's latents of Qwen-Image-Layered, and those of TAEHV's models, have an axis
-                # for the frame, of extent 1. Those of Qwen-Image 2.1 have none.
+            if vae.config["network"] == "wan" and not vae.config["is_residual"]:
+                # ComfyUI's latents of Qwen-Image-Layered have an axis for the frame, of extent 1.
+                # Those of Qwen-Image 2.1 have none.
                 latents = latents[:, :, None]
         else:
             clip = vae.clip()

@@ -86,7 +86,7 @@ pub(crate) fn encode(
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
     let size = Size { width: small(width), height: small(height) };
     check_multiple(size, vae.config().image_step(options.encoded_space()))?;
-    let factor = TimeFactor::new(vae.config().temporal_factor())
+    let factor = TimeFactor::of(vae.config())
         .ok_or_else(|| Error::input("clip", "a model for video", vae.config().network.name()))?;
     let parts = factor.latents(count as u64).ok_or_else(|| {
         let next = (count as u64).saturating_add(factor.missing(count as u64));
@@ -96,7 +96,7 @@ pub(crate) fn encode(
     (watch.image, watch.images) = (0, u32::try_from(parts).unwrap_or(u32::MAX));
     let mut next = 0;
     while next < count {
-        let many = clip.wants() as usize;
+        let many = (clip.wants() as usize).min(count - next);
         let mut values = Vec::new();
         for index in next..next + many {
             let frame = image_of(frames.image(index)?, [1, channels, height, width])?;

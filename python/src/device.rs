@@ -160,7 +160,7 @@ impl Drop for Turn<'_> {
 fn check(checkpoint: &Checkpoint, options: LoadOptions) -> Result<()> {
     if options.clips {
         if !checkpoint.config().has_time() {
-            return Err(Error::input("clip", checkpoint.config().clip_model(), checkpoint.name()));
+            return Err(Error::input("clip", "a video model, for a clip", checkpoint.name()));
         }
         return checkpoint.check_clips(options.directions);
     }

@@ -57,15 +57,22 @@ def test_frames_are_no_layers(wan_vae: wgvae.Vae) -> None:
             wan_vae.decode(normal(2, 1, 16, frames, 2, 3))
 
 
-def test_taehv_needs_a_family_and_takes_single_images(taehv: Path) -> None:
-    latents = normal(2, 1, 16, 1, 2, 3)
+def test_taehv_needs_a_family_and_takes_clips(taehv: Path) -> None:
+    latents = normal(2, 1, 16, 3, 2, 3)
     with wgvae.Vae.from_pretrained(taehv) as vae, pytest.raises(errors.InputError, match="expected a family"):
-        vae.decode(latents)
+        vae.clip().decode(latents)
     with wgvae.Vae.from_pretrained(taehv, family="taew2_1") as vae:
-        assert np.array_equal(vae.decode(latents), vae.decode(latents[:, :, 0]))
-        for refused in (lambda: vae.decode(normal(2, 1, 16, 2, 2, 3)), vae.clip):
-            with pytest.raises(errors.InputError, match="of TAEHV, only single images are supported"):
-                refused()
+        image = vae.decode(latents[:, :, 0])
+        frames = vae.clip().decode(latents)
+        assert frames is not None and frames.shape == (9, 16, 24, 3)
+        assert np.array_equal(frames[:1], image)
+        again = vae.clip().encode(frames)
+        assert again.shape == latents.shape
+        # Four frames are one of latents, and the last is repeated.
+        assert np.array_equal(vae.clip().encode(frames[:8]), again[:, :, :2])
+        repeated = np.concatenate([frames[:6], frames[5:6], frames[5:6]])
+        assert np.array_equal(vae.clip().encode(frames[:6]), vae.clip().encode(repeated))
+        assert vae.clip().encode(frames[:1]).shape == (1, 16, 1, 2, 3)
 
 
 def test_encodes_opacity(layered_vae: wgvae.Vae, pictures: NDArray[np.uint8]) -> None:

@@ -114,12 +114,11 @@ def _of_other(value: Any, what: str) -> Array:
     raise wrong(what, expected, type(value).__name__)
 
 
-def as_latents(value: Any, video: bool, clips: bool) -> tuple[Array, bool]:
+def as_latents(value: Any, video: bool) -> tuple[Array, bool]:
     """Returns latents as ``[n, c, h, w]``, and True if they are bits of bfloat16.
 
     Each layer of ``[n, c, layers, h, w]`` becomes an image, unless the model is for ``video``: then
-    the axis counts frames, which depend on each other. If such a model has no ``clips``, the axis
-    may have one frame.
+    the axis counts frames, which depend on each other.
 
     Raises
     ------
@@ -129,13 +128,11 @@ def as_latents(value: Any, video: bool, clips: bool) -> tuple[Array, bool]:
     array, bfloat16 = as_array(value, "latents")
     if array.ndim == 3:
         array = array[None]
-    if array.ndim == 5 and (not video or (not clips and array.shape[2] == 1)):
+    if array.ndim == 5 and not video:
         count, channels, layers, height, width = array.shape
         array = array.swapaxes(1, 2).reshape(count * layers, channels, height, width)
     if array.ndim != 4:
-        other = " or [n, c, layers, h, w]"
-        if video:
-            other = "; Vae.clip() decodes [1, c, t, h, w]" if clips else "; of TAEHV, only single images are supported so far"
+        other = "; Vae.clip() decodes [1, c, t, h, w]" if video else " or [n, c, layers, h, w]"
         raise wrong("latents", f"a shape [n, c, h, w], [c, h, w]{other}", str(list(array.shape)))
     return array, bfloat16
 

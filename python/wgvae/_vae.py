@@ -279,8 +279,7 @@ class Vae:
             If the device fails.
         """
         clips = self._facts["temporal_factor"] is not None
-        video = clips or bool(self.config.get("temporal_downsample"))
-        array, bfloat16 = as_latents(latents, video, clips)
+        array, bfloat16 = as_latents(latents, clips)
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
         if max_side is not None:
             options["max_side"] = _number("max_side", max_side, "pixels")
@@ -481,7 +480,7 @@ def preview(latents: ArrayLike, family: str, *, max_side: int = 512) -> Array:
         If the family is unknown, has no known map or other channels, or a value is not
         finite.
     """
-    array, bfloat16 = as_latents(latents, False, False)
+    array, bfloat16 = as_latents(latents, False)
     return _native.preview(array, bfloat16, family, _number("max_side", max_side, "pixels"))
 
 
@@ -495,9 +494,7 @@ class Clip:
         """Wraps a model. Users call :meth:`Vae.clip` instead."""
         factor = vae.facts["temporal_factor"]
         if factor is None:
-            tiny = vae.config.get("temporal_downsample")
-            expected = "another model: of TAEHV, only single images are supported so far" if tiny else "a model for video"
-            raise wrong("clip", expected, str(vae.facts["name"]))
+            raise wrong("clip", "a model for video", str(vae.facts["name"]))
         self._vae = vae
         self.temporal_factor = int(factor)
         """Frames for each frame of latents after the first, which gives one frame."""
@@ -564,7 +561,7 @@ class Clip:
         Parameters
         ----------
         frames
-            1, 5, 9 and so on frames of one size: uint8 ``[f, h, w, 3]``, floats
+            1, 5, 9 and so on frames of one size, or any number for TAEHV's models: uint8 ``[f, h, w, 3]``, floats
             ``[1, 3, f, h, w]``, or a list of PIL images. Sides are as for :meth:`Vae.encode`.
         sample, seed, moments, unscaled
             See :meth:`Vae.encode`.

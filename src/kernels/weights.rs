@@ -40,7 +40,9 @@ impl WeightLayout {
             Self::Vector { channels } => (channels, 1),
         };
         match slice {
-            WeightSlice::All | WeightSlice::Frames { .. } => Some(u64::from(rows) * rest),
+            WeightSlice::All | WeightSlice::Frames { .. } | WeightSlice::InputTaps { .. } => {
+                Some(u64::from(rows) * rest)
+            }
             WeightSlice::Tap { taps, .. } | WeightSlice::SumOfTaps { taps } => {
                 Some(u64::from(rows) * rest * u64::from(taps))
             }
@@ -78,6 +80,7 @@ fn row(slice: WeightSlice, out: usize) -> usize {
         | WeightSlice::Tap { .. }
         | WeightSlice::SumOfTaps { .. }
         | WeightSlice::Inputs { .. }
+        | WeightSlice::InputTaps { .. }
         | WeightSlice::Zeros
         | WeightSlice::Transform => out,
     }
@@ -92,10 +95,52 @@ struct Taken {
     count: usize,
     /// Distance between two values that are added up.
     step: usize,
-    /// Taps in time in the file.
-    in_time: usize,
-    /// Groups of input channels in the file.
-    groups: usize,
+    /// Distance between two rows.
+    row: usize,
+    /// Distance between two input channels.
+    input: usize,
+    /// Distance between two taps in time.
+    time: usize,
+    /// True if the last tap in time comes first.
+    latest_first: bool,
+}
+
+impl Taken {
+    /// Returns the place of `slice` of a filter with `times` taps in time of `area` values, for
+    /// `c_in` input channels.
+    fn new(slice: WeightSlice, times: usize, area: usize, c_in: usize) -> Self {
+        let whole = Self {
+            first: 0,
+            count: 1,
+            step: 0,
+            row: c_in * times * area,
+            input: times * area,
+            time: area,
+            latest_first: false,
+        };
+        match slice {
+            WeightSlice::Tap { taps, index } => {
+                let taps = taps as usize;
+                Self { first: index as usize * area, row: c_in * taps * area, input: taps * area, ..whole }
+            }
+            WeightSlice::SumOfTaps { taps } => {
+                let taps = taps as usize;
+                Self { count: taps, step: area, row: c_in * taps * area, input: taps * area, ..whole }
+            }
+            WeightSlice::Inputs { start, count, of } => {
+                let first = start as usize * whole.row;
+                Self { first, count: count as usize, step: whole.row, row: of as usize * whole.row, ..whole }
+            }
+            WeightSlice::InputTaps { latest_first, .. } => {
+                Self { input: area, time: c_in * area, latest_first, ..whole }
+            }
+            WeightSlice::All
+            | WeightSlice::Rows { .. }
+            | WeightSlice::Frames { .. }
+            | WeightSlice::Zeros
+            | WeightSlice::Transform => whole,
+        }
+    }
 }
 
 /// Number of input channels that are packed together. Their taps are a few cache lines of the file,
@@ -142,25 +187,7 @@ pub(crate) fn pack_into(
             let (times, taps_of_frame, c_in, c_out) =
                 (times as usize, (filter * filter) as usize, c_in as usize, c_out as usize);
             let (rows, columns) = (c_in.next_multiple_of(4), c_out.next_multiple_of(4));
-            let whole = Taken { first: 0, count: 1, step: 0, in_time: times, groups: 1 };
-            let taken = match slice {
-                WeightSlice::Tap { taps, index } => {
-                    Taken { first: index as usize * taps_of_frame, in_time: taps as usize, ..whole }
-                }
-                WeightSlice::SumOfTaps { taps } => {
-                    Taken { count: taps as usize, step: taps_of_frame, in_time: taps as usize, ..whole }
-                }
-                WeightSlice::Inputs { start, count, of } => {
-                    let group = c_in * times * taps_of_frame;
-                    let first = start as usize * group;
-                    Taken { first, count: count as usize, step: group, groups: of as usize, ..whole }
-                }
-                WeightSlice::All
-                | WeightSlice::Rows { .. }
-                | WeightSlice::Frames { .. }
-                | WeightSlice::Zeros
-                | WeightSlice::Transform => whole,
-            };
+            let taken = Taken::new(slice, times, taps_of_frame, c_in);
             let element = element_bytes(storage);
             packed.resize(times * taps_of_frame * rows * columns * element, 0);
             let mut block = vec![0.0_f32; times * taps_of_frame * INPUTS * columns];
@@ -168,12 +195,13 @@ pub(crate) fn pack_into(
                 let inputs = INPUTS.min(c_in - start);
                 for out in 0..c_out {
                     let row = row(slice, out);
-                    for input in 0..inputs {
-                        // All taps of all times, which are in one sequence in the file.
-                        for tap in 0..times * taps_of_frame {
-                            let Taken { first, count, step, in_time, groups } = taken;
-                            let at = (row * groups * c_in + start + input) * in_time * taps_of_frame + first + tap;
-                            let sum = (0..count).map(|number| values[at + number * step]).sum::<f32>();
+                    for (input, time) in (0..inputs).flat_map(|input| (0..times).map(move |time| (input, time))) {
+                        let stored = if taken.latest_first { times - 1 - time } else { time };
+                        let at = row * taken.row + (start + input) * taken.input + taken.first + stored * taken.time;
+                        for place in 0..taps_of_frame {
+                            let sum =
+                                (0..taken.count).map(|number| values[at + place + number * taken.step]).sum::<f32>();
+                            let tap = time * taps_of_frame + place;
                             block[(tap * INPUTS + input) * columns + out] = sum * factor;
                         }
                     }

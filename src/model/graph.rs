@@ -249,6 +249,14 @@ pub enum WeightSlice {
         /// Number of groups in the file.
         of: u32,
     },
+    /// Successive groups of input channels, which become taps in time: `[c_out, taps * c_in, h, w]`
+    /// in the file.
+    InputTaps {
+        /// Number of taps in time, and of groups in the file.
+        taps: u32,
+        /// True if the first group is the last tap in time.
+        latest_first: bool,
+    },
     /// Zeros, without a tensor, for a bias that the network does not have.
     Zeros,
     /// Factors and summands of the input, without a tensor. They come from the config

@@ -21,8 +21,8 @@ pub fn decoder(config: &AutoencoderConfig, latent_size: Size, space: LatentSpace
     part_of_decoder(config, Part::Image, latent_size, space)
 }
 
-/// Builds the decoder's graph for a part of a clip: one frame of latents to [`frames`] frames of
-/// pixels.
+/// Builds the decoder's graph for a part of a clip: one frame of latents to one frame of pixels in
+/// the first part, and to [`AutoencoderConfig::temporal_factor`] frames in the others.
 ///
 /// The config must be valid. Parts other than a single image need a video network, see
 /// [`AutoencoderConfig::has_time`].
@@ -42,7 +42,7 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
             hunyuan_image::decoder(network, shape, transform, config.out_channels)
         }
         Network::Kl(network) => kl::decoder(network, shape, transform, config.out_channels),
-        Network::Tiny(network) => tiny::decoder(network, shape, transform, config.out_channels),
+        Network::Tiny(network) => tiny::decoder(network, part, shape, transform, config.out_channels),
         Network::Wan(network) => wan::decoder(network, part, shape, transform, config.out_channels),
         Network::SeedVr(network) => seedvr::decoder(network, part, shape, transform, config.out_channels),
     }
@@ -67,17 +67,19 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
     match &config.network {
         Network::Kl(network) if network.has_shortcuts => hunyuan_image::encoder(network, shape, channels),
         Network::Kl(network) => kl::encoder(network, shape, channels),
-        Network::Tiny(network) => tiny::encoder(network, shape, channels),
+        Network::Tiny(network) => tiny::encoder(network, part, shape, channels),
         Network::Wan(network) => wan::encoder(network, part, shape, channels),
         Network::SeedVr(network) => seedvr::encoder(network, part, shape, channels),
     }
 }
 
-/// Returns the number of image frames in a part of a clip that has one frame of latents.
+/// Returns the number of image frames that an encode takes in a part of a clip, for one frame of
+/// latents.
 pub fn frames(config: &AutoencoderConfig, part: Part) -> u32 {
     match part {
-        Part::Image | Part::First => 1,
-        Part::Next => config.temporal_factor(),
+        Part::Image => 1,
+        Part::First if !config.fills_parts() => 1,
+        Part::First | Part::Next => config.temporal_factor(),
     }
 }
 
@@ -115,18 +117,10 @@ impl AutoencoderConfig {
         self.network.facts().time_changes.is_some() && self.in_channels.max(self.out_channels) == 3
     }
 
-    /// True if the model is for video, but only its single images are supported.
-    pub fn lacks_clips(&self) -> bool {
-        matches!(&self.network, Network::Tiny(tiny) if tiny.is_video())
-    }
-
-    /// Returns the model that a clip needs, for the error of a model that has no clips.
-    pub fn clip_model(&self) -> &'static str {
-        if self.lacks_clips() {
-            "another model, for a clip: of TAEHV, only single images are supported so far"
-        } else {
-            "a video model, for a clip"
-        }
+    /// True if the first latent of an encode stands for as many frames as any other. The last frame
+    /// is repeated until the last latent has as many. Otherwise the first latent stands for one.
+    pub fn fills_parts(&self) -> bool {
+        self.network.facts().fills_parts
     }
 
     /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.

@@ -46,6 +46,10 @@ fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
         WeightSlice::Tap { taps, .. } | WeightSlice::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
         WeightSlice::Rows { of, .. } => shape[0] = u64::from(of),
         WeightSlice::Inputs { of, .. } => shape[1] *= u64::from(of),
+        WeightSlice::InputTaps { taps, .. } => {
+            shape.remove(2);
+            shape[1] *= u64::from(taps);
+        }
         WeightSlice::Zeros | WeightSlice::Transform => return None,
     }
     Some(shape)

@@ -9,9 +9,17 @@
 //! result, and the encoder sees the image as often as there are frames in a latent. Each frame is a
 //! tensor of its own here, and equal frames are one tensor. The decoder computes only frames that
 //! the last one depends on.
+//!
+//! A clip of n latents decodes to the image of the first, and to all frames of the others. So its
+//! first part is that of an image, which also keeps the last frame that each block sees. In other
+//! parts, and in all parts of an encode, the frames of a part are one tensor. Its convolutions look
+//! back in time, with zeros before the first frame.
 
+use super::blocks::Part;
 use super::config::Tiny;
-use super::graph::{Border, Conv2d, Ending, Graph, Regroup, Resize, Shape, TensorId, Transform, WeightSlice, Window};
+use super::graph::{
+    Border, Conv2d, Ending, Graph, PastFrames, Regroup, Resize, Shape, TensorId, Time, Transform, WeightSlice, Window,
+};
 
 /// Groups and eps of the norm in a branch of TAEF2, and the factor by which the branch widens the
 /// channels.
@@ -19,10 +27,13 @@ const POOL_GROUPS: u32 = 4;
 const POOL_EPS: f32 = 1e-5;
 const POOL_WIDTH: u32 = 4;
 
+/// The frames that a block of TAEHV sees: its own and the one before.
+const LOOK_BACK: Time = Time { taps: 2, stride: 1, past: PastFrames::Kept };
+
 /// Builds the decoder for latents of `shape`.
-pub(super) fn decoder(network: &Tiny, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
+pub(super) fn decoder(network: &Tiny, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
     let widths = &network.decoder_block_out_channels;
-    let mut layers = Layers::new("decoder.layers", network);
+    let mut layers = Layers::new("decoder.layers", network, part);
     let mut x = layers.graph.input(shape, Transform { squash: true, ..transform });
     x = layers.conv(x, widths[0]);
     let mut frames = vec![layers.relu(x)];
@@ -47,8 +58,10 @@ pub(super) fn decoder(network: &Tiny, shape: Shape, transform: Transform, out_ch
 }
 
 /// Builds the encoder for images of `shape`, with latents of `channels` channels.
-pub(super) fn encoder(network: &Tiny, shape: Shape, channels: u32) -> Graph {
-    let mut layers = Layers::new("encoder.layers", network);
+pub(super) fn encoder(network: &Tiny, part: Part, shape: Shape, channels: u32) -> Graph {
+    // The first part of a clip has as many frames as any other.
+    let part = if part == Part::First { Part::Next } else { part };
+    let mut layers = Layers::new("encoder.layers", network, part);
     let mut x = layers.graph.input(shape, Transform::uniform(shape.channels, 0.5, 0.5));
     x = layers.patches(x, false, shape.channels * network.patch_size * network.patch_size);
     // taeqi2_1 counts the layer that puts pixels into channels.
@@ -59,11 +72,8 @@ pub(super) fn encoder(network: &Tiny, shape: Shape, channels: u32) -> Graph {
             x = layers.relu(x);
         }
     }
-    let mut frames = Vec::new();
-    let copies = (0..network.temporal_downsample.len()).map(|change| network.times(change)).product();
-    for _ in 0..copies {
-        frames.push(x);
-    }
+    let copies = if part == Part::Image { network.frames() } else { 1 };
+    let mut frames = vec![x; copies as usize];
     let last = network.num_encoder_blocks.len() - 1;
     for (level, &count) in network.num_encoder_blocks.iter().enumerate() {
         if level > 0 {
@@ -115,12 +125,33 @@ struct Layers<'a> {
     graph: Graph,
     name: &'static str,
     network: &'a Tiny,
+    part: Part,
     next: u32,
 }
 
+/// The frames that a block sees besides its own.
+#[derive(Debug, Clone, Copy)]
+enum Memory {
+    /// None.
+    None,
+    /// The frame before, a tensor of its own, if there is one.
+    Tensor,
+    /// The frame before, in the same tensor or in the part before.
+    Time,
+}
+
 impl<'a> Layers<'a> {
-    fn new(name: &'static str, network: &'a Tiny) -> Self {
-        Self { graph: Graph::default(), name, network, next: 0 }
+    fn new(name: &'static str, network: &'a Tiny, part: Part) -> Self {
+        Self { graph: Graph::default(), name, network, part, next: 0 }
+    }
+
+    /// Returns how blocks see the frame before.
+    fn memory(&self) -> Memory {
+        match self.part {
+            _ if !self.network.is_video() => Memory::None,
+            Part::Image | Part::First => Memory::Tensor,
+            Part::Next => Memory::Time,
+        }
     }
 
     /// Returns the name of the next layer.
@@ -175,12 +206,15 @@ impl<'a> Layers<'a> {
             if self.network.use_midblock_gn && middle {
                 frames = self.each(&chunks(&frames, 1), &|graph, frame| pool(graph, &format!("{name}.pool"), frame[0]));
             }
+            let (memory, name) = (self.memory(), format!("{name}.conv"));
+            if let (Part::First, Some(last)) = (self.part, frames.last_mut()) {
+                *last = self.graph.keep(*last, format!("{name}.0"), LOOK_BACK.kept());
+            }
             // Zeros come before the first frame of all, which has no past here.
             let skipped = frames.len().saturating_sub(made + later);
-            let remembers = self.network.is_video();
-            let first = |frame: usize| frame.saturating_sub(usize::from(remembers));
+            let first = |frame: usize| frame.saturating_sub(usize::from(matches!(memory, Memory::Tensor)));
             let sources: Vec<_> = (skipped..frames.len()).map(|last| frames[first(last)..=last].to_vec()).collect();
-            frames = self.each(&sources, &|graph, frame| block(graph, &format!("{name}.conv"), frame, remembers));
+            frames = self.each(&sources, &|graph, frame| block(graph, &name, frame, memory));
         }
         frames
     }
@@ -199,6 +233,12 @@ impl<'a> Layers<'a> {
     /// Adds a 1x1 convolution of `count` successive frames to one frame.
     fn pool_frames(&mut self, frames: &[TensorId], count: u32) -> Vec<TensorId> {
         let name = format!("{}.conv", self.name());
+        if self.part == Part::Next && count > 1 {
+            let time = Time { taps: count, stride: count, past: PastFrames::Kept };
+            let take = WeightSlice::InputTaps { taps: count, latest_first: false };
+            let conv = Conv2d::of(&name, Window::same(1)).without_bias().taking(take).over(time);
+            return vec![self.graph.convolution(&name, frames[0], self.graph.shape(frames[0]).channels, conv)];
+        }
         self.each(&chunks(frames, count as usize), &|graph, frames| {
             over_frames(graph, &name, Window::same(1), frames, count)
         })
@@ -209,33 +249,42 @@ impl<'a> Layers<'a> {
     fn grow(&mut self, frames: &[TensorId], level: usize) -> Vec<TensorId> {
         let name = format!("{}.conv", self.name());
         let (times, stored) = (times(self.network, level), self.network.grow_frames[level]);
-        let all = frames.len() * times;
-        let mut made = Vec::new();
-        for index in all - read(self.network, level + 1)..all {
-            let x = frames[index / times];
+        // Makes `count` frames, the first of them `later` frames before the end of all.
+        let mut grow = |x, later: usize, count: u32| {
             let channels = self.graph.shape(x).channels;
-            let later = u32::try_from(times - index % times).unwrap_or(u32::MAX);
+            let later = u32::try_from(later).unwrap_or(u32::MAX);
             let (start, of) = ((stored - later) * channels, stored * channels);
-            let rows = WeightSlice::Rows { start, block: channels, step: of, of };
+            let rows = WeightSlice::Rows { start, block: count * channels, step: of, of };
             let conv = Conv2d::of(&name, Window::same(1)).without_bias().taking(rows);
-            made.push(self.graph.convolution(&name, x, channels, conv));
+            self.graph.convolution(&name, x, channels, Conv2d { phases: count, ..conv })
+        };
+        if self.part == Part::Next {
+            return vec![grow(frames[0], times, u32::try_from(times).unwrap_or(u32::MAX))];
         }
-        made
+        let all = frames.len() * times;
+        let read = all - read(self.network, level + 1)..all;
+        read.map(|index| grow(frames[index / times], times - index % times, 1)).collect()
     }
 }
 
 /// Adds an `AutoencoderTinyBlock`: `relu(conv(relu(conv(relu(conv(x))))) + x)`, where `x` is the
-/// last of `frames`. If it `remembers`, the first convolution also sees the frame before.
-fn block(graph: &mut Graph, name: &str, frames: &[TensorId], remembers: bool) -> TensorId {
+/// last of `frames`. The first convolution also sees the frame in `memory`.
+fn block(graph: &mut Graph, name: &str, frames: &[TensorId], memory: Memory) -> TensorId {
     let x = frames[frames.len() - 1];
     let channels = graph.shape(x).channels;
     let first = format!("{name}.0");
-    let mut hidden = if remembers {
-        // The file has the filters of the frame itself first.
-        let seen: Vec<TensorId> = frames.iter().rev().copied().collect();
-        over_frames(graph, &first, Window::same(3), &seen, 2)
-    } else {
-        graph.conv2d(&first, x, channels, 3)
+    // The file has the filters of the frame itself first.
+    let mut hidden = match memory {
+        Memory::None => graph.conv2d(&first, x, channels, 3),
+        Memory::Tensor => {
+            let seen: Vec<TensorId> = frames.iter().rev().copied().collect();
+            over_frames(graph, &first, Window::same(3), &seen, 2)
+        }
+        Memory::Time => {
+            let take = WeightSlice::InputTaps { taps: LOOK_BACK.taps, latest_first: true };
+            let conv = Conv2d::of(&first, Window::same(3)).taking(take).over(LOOK_BACK);
+            graph.convolution(&first, x, channels, conv)
+        }
     };
     for part in [2, 4] {
         hidden = graph.relu(hidden);

@@ -118,12 +118,15 @@ impl Fusing<'_> {
         let mut keeps = std::mem::take(&mut self.keeps[input.0]);
         let mut past = None;
         if let Some(time) = conv.time {
-            keeps.push(KeptFrames { by: node.name.clone(), frames: time.kept() });
+            if time.kept() > 0 {
+                keeps.push(KeptFrames { by: node.name.clone(), frames: time.kept() });
+            }
             match time.past {
                 PastFrames::Copies => {
                     assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name);
                 }
-                PastFrames::Kept => past = Some(self.past(&node.name, input, time.before())),
+                PastFrames::Kept if time.before() > 0 => past = Some(self.past(&node.name, input, time.before())),
+                PastFrames::Kept => {}
             }
         }
         self.fused.stages.push(Stage::Conv(Box::new(Conv {

@@ -100,7 +100,7 @@ pub struct Conv {
     /// Movement over frames, for a convolution in time.
     pub time: Option<Time>,
     /// Frames before the first frame of the input, read with the same prologue: the output of a
-    /// [`Stage::Past`]. `None` if these frames are copies of the first.
+    /// [`Stage::Past`]. `None` if these frames are copies of the first, or none are read.
     pub past: Option<TensorId>,
     /// Frames of the input that are kept for the next part of a clip.
     pub keeps: Vec<KeptFrames>,

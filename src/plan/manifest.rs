@@ -24,6 +24,7 @@ impl WeightUse {
             | WeightSlice::Rows { .. }
             | WeightSlice::Frames { .. }
             | WeightSlice::Inputs { .. }
+            | WeightSlice::InputTaps { .. }
             | WeightSlice::Transform => (weight.name.as_str(), factor),
         };
         Self { name: name.to_owned(), take: weight.take, layout, storage, factor, bytes: layout.bytes(storage) }

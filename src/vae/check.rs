@@ -27,7 +27,7 @@ pub(super) fn check_time(config: &AutoencoderConfig) -> Result<()> {
     if config.has_time() {
         return Ok(());
     }
-    Err(Error::input("model", config.clip_model(), config.network.name()))
+    Err(Error::input("model", "a video model, for a clip", config.network.name()))
 }
 
 /// Returns an error for models, outputs and tilings that have no clips.

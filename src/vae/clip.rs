@@ -63,6 +63,8 @@ pub(crate) struct ClipState {
     request: Request,
     /// The kind of the decoded frames.
     format: PixelFormat,
+    /// True after a part with fewer frames than it takes: the last.
+    filled: bool,
     /// Each tile, in the grid's order; one if there are none.
     tiles: Vec<TileState>,
     /// The facts for blending; `None` if there are no tiles.
@@ -146,7 +148,7 @@ impl Vae {
             let states = ClipStates::new(&self.device, &plans.part(0).states).await?;
             tiles.push(TileState { plans, states: Some(states), parts: 0 });
         }
-        Ok(ClipState { plans, request, format, tiles, mosaic })
+        Ok(ClipState { plans, request, format, filled: false, tiles, mosaic })
     }
 
     /// Decodes the next part of `clip`. See [`ClipDecoder::decode`].
@@ -238,19 +240,22 @@ impl Vae {
         frames: &Images,
         control: &mut Control<'_>,
     ) -> Result<Encoded> {
-        let tile = &mut clip.tiles[0];
-        let planes = tile.next().input();
+        let planes = clip.tiles[0].next().input();
         let (count, size) = (frames.count(), frames.size());
-        if (count, size) != (planes.frames, planes.size) {
+        let fills = self.config().fills_parts() && count > 0 && count < planes.frames && !clip.filled;
+        if size != planes.size || (count != planes.frames && !fills) || clip.filled {
+            let expected = if clip.filled { 0 } else { planes.frames };
             return Err(Error::input(
                 "frames of the clip",
-                format!("{} of {}", planes.frames, planes.size),
+                format!("{expected} of {}", planes.size),
                 format!("{count} of {size}"),
             ));
         }
-        let all = frames.all(planes.channels)?;
-        let ran = self.run_part(tile, &|_| Ok(Input::Host(vec![Cow::Borrowed(all)])), control).await?;
-        Ok(ran.into_encoded())
+        clip.filled = fills;
+        let all = Cow::Borrowed(frames.all(planes.channels)?);
+        let all = if fills { Cow::Owned(filled(&all, count, planes.frames)) } else { all };
+        let inputs = |_: &Plan| Ok(Input::Host(vec![Cow::Borrowed(&*all)]));
+        Ok(self.run_part(&mut clip.tiles[0], &inputs, control).await?.into_encoded())
     }
 
     /// Runs the next part of a clip, or of one tile of it, and returns its frames.
@@ -314,6 +319,14 @@ impl ClipState {
     }
 }
 
+/// Returns the `count` frames `frames`, with copies of the last up to `wanted` frames.
+fn filled(frames: &[f32], count: u32, wanted: u32) -> Vec<f32> {
+    let mut filled = frames.to_vec();
+    let last = frames.len() - frames.len() / count as usize;
+    (count..wanted).for_each(|_| filled.extend_from_slice(&frames[last..]));
+    filled
+}
+
 impl TileState {
     /// Returns the plan of the next part.
     fn next(&self) -> &Plan {
@@ -361,8 +374,9 @@ impl ClipEncoder<'_> {
         self.vae
     }
 
-    /// Returns the number of frames that the next part takes: one image at first, and then as many
-    /// as one frame of latents stands for.
+    /// Returns the number of frames that the next part takes: as many as one frame of latents
+    /// stands for, and for most models one image at first. TAEHV's last part may have fewer: the
+    /// last frame is then repeated.
     pub fn wants(&self) -> u32 {
         self.state.wants()
     }

@@ -14,8 +14,8 @@ use crate::tiling::Grid;
 /// All plans of one request. An image has one plan, a clip one for its first part and one for every
 /// later part. In tiles, each size of tile has its own. Only one plan is prepared at a time.
 ///
-/// Each part of a clip has one frame of latents. In the first part that is one frame of pixels, in
-/// the others several.
+/// Each part of a clip has one frame of latents. In the first part that is one frame of pixels (in
+/// an encode by TAEHV, several), in the others several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plans {
     /// The tiles of each size, or the whole image. Never empty.

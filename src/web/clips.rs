@@ -69,8 +69,8 @@ pub struct WebClip {
 #[wasm_bindgen(js_class = Clip)]
 impl WebClip {
     /// Returns the number of input frames that the next part takes. For a decode it is one frame of
-    /// latents. For an encode it is one picture at first, and then as many as one frame of latents
-    /// stands for.
+    /// latents. For an encode it is as many pictures as one frame of latents stands for, and for
+    /// most models one picture at first.
     pub fn wants(&self) -> u32 {
         self.state.wants()
     }
@@ -84,7 +84,8 @@ struct ClipFacts {
     state_bytes: Bytes,
     width: u32,
     height: u32,
-    /// The number of frames of every part but the first, which has one.
+    /// The number of frames of every part but the first, which has one (as many, in an encode by
+    /// TAEHV).
     frames: u32,
     /// The plan of the first part. In tiles, `first` and `next` are the plans of the tile that
     /// takes the most memory.

@@ -80,5 +80,6 @@ pub(super) fn latent_facts(config: &AutoencoderConfig, space: LatentSpace) -> Va
         "pixels_per_latent": config.latent_factor(space),
         "has_time": config.has_time(),
         "frames_per_latent": config.temporal_factor(),
+        "fills_parts": config.fills_parts(),
     })
 }

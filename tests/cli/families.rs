@@ -168,7 +168,7 @@ fn tiny_autoencoders_scale_the_latents_of_the_vae_that_they_stand_in_for() {
 /// Tests TAEHV's network: files of several trainings have the same tensors, but take latents in
 /// different scales.
 #[test]
-fn tiny_autoencoders_for_video_need_a_family_and_take_single_images() {
+fn tiny_autoencoders_for_video_need_a_family() {
     let config = Family::find("taew2_1").unwrap().config();
     let mut weights = encoder_weights(&config);
     weights.extend(decoder_weights(&config));
@@ -186,10 +186,8 @@ fn tiny_autoencoders_for_video_need_a_family_and_take_single_images() {
     folder.run(&decode("latents.npy")).failed("no family", 1, &candidates);
     folder.run(&decode("own.latent")).failed("no family", 1, &candidates);
     folder.encode(&["--image", "image.npy", "-o", "none.npy"]).failed("no family", 1, &candidates);
-    let clip = [decode("clip.npy").as_slice(), &["--family", "taew2_1"]].concat();
-    folder.run(&clip).failed("a clip", 1, &["of TAEHV, only single images are supported"]);
-    let plan = ["plan", "--family", "taew2_1", "--size", "64x64", "--frames", "5"];
-    folder.run_without_adapter(&plan).failed("a clip", 1, &["of TAEHV, only single images are supported"]);
+    folder.run(&decode("clip.npy")).failed("no family", 1, &candidates);
+    clips_of_taew2_1(&folder);
 
     // One training takes the VAE's own latents as they are, the other the diffusion model's.
     let with = |latents, family| decoded(&folder, "model", latents, &["--family", family]);
@@ -199,6 +197,52 @@ fn tiny_autoencoders_for_video_need_a_family_and_take_single_images() {
     assert_ne!(with("latents.npy", "lighttaew2_1"), light);
     let light = encoded(&folder, &["--family", "lighttaew2_1", "--unscaled"]);
     assert_golden(&encoded(&folder, &["--family", "taew2_1"]), &light);
+}
+
+/// Decodes a clip of two frames of latents: the first gives one frame, as an image does, and the
+/// other four. Encodes any number of frames, four for each frame of latents.
+fn clips_of_taew2_1(folder: &Folder) {
+    let family: &[&str] = &["--family", "taew2_1", "--precision", "f32"];
+    let decode = |latents, output| {
+        let args = ["decode", "--model", "model", "--latents", latents, "-o", output];
+        folder.run(&[args.as_slice(), family].concat()).ok()
+    };
+    decode("clip.npy", "frames.npy");
+    let (latents, frames) = (folder.npy("clip.npy"), folder.npy("frames.npy"));
+    assert_eq!(frames.shape, [1, 3, 5, 16, 24]);
+    let take = |clip: &HostTensor, count: usize| {
+        let plane = clip.shape[3] * clip.shape[4];
+        let data = clip.data.chunks(clip.shape[2] * plane).flat_map(|frames| frames[..count * plane].to_vec());
+        HostTensor { data: data.collect(), shape: vec![1, clip.shape[1], count, clip.shape[3], clip.shape[4]] }
+    };
+    let image = take(&latents, 1);
+    folder.write("image_of_clip.npy", &write_npy(&HostTensor { shape: vec![1, 16, 2, 3], ..image }));
+    decode("image_of_clip.npy", "decoded.npy");
+    assert_eq!(take(&frames, 1).data, folder.npy("decoded.npy").data, "the first frame is the image");
+
+    let encode = |name: &str, more: &[&str]| {
+        let args = ["encode", "--model", "model", "--image", name, "-o", "encoded.npy"];
+        folder.run(&[args.as_slice(), family, more].concat()).ok();
+        folder.npy("encoded.npy")
+    };
+    let all = encode("frames.npy", &[]);
+    assert_eq!(all.shape, [1, 16, 2, 2, 3]);
+    folder.write("four.npy", &write_npy(&take(&frames, 4)));
+    assert_eq!(encode("four.npy", &[]), take(&all, 1), "the frames of the first latents");
+    let moments = ["encode", "--model", "model", "--image", "frames.npy", "-o", "none.npy", "--moments"];
+    folder.run(&[moments.as_slice(), family].concat()).failed("moments", 1, &["--moments", "gives a distribution"]);
+    let within = ["--memory-budget", "1MiB"];
+    let args = ["encode", "--model", "model", "--image", "frames.npy", "-o", "none.npy"];
+    folder.run(&[args.as_slice(), family, &within].concat()).failed("a budget", 1, &["smallest"]);
+    let plan = ["plan", "--family", "taew2_1", "--size", "64x64", "--frames"];
+    folder.run_without_adapter(&[plan.as_slice(), &["5"]].concat()).ok();
+    folder.run_without_adapter(&[plan.as_slice(), &["6"]].concat()).failed("a decode", 1, &["5 or 9"]);
+    folder.run_without_adapter(&[plan.as_slice(), &["6", "--encode"]].concat()).ok();
+    let preview = ["decode", "--model", "model", "--latents", "clip.npy", "-o", "preview.npy", "--preview-rate"];
+    folder.run(&[preview.as_slice(), family].concat()).ok();
+    assert_eq!(folder.npy("preview.npy").shape, [1, 3, 2, 16, 24]);
+    decode("clip.npy", "clip.y4m");
+    assert_eq!(encode("clip.y4m", &[]).shape, all.shape);
 }
 
 /// Tests Ideogram 4 and FIBO 2, which use FLUX.2's VAE and pack, or do not pack, its normalised

@@ -195,11 +195,11 @@ fn large_pictures_near_the_smallest_budget() {
 #[test]
 fn clips() {
     let sizes: &[(u32, u32)] = if is_full() { &[(8, 8), (12, 20), (24, 16), (40, 24)] } else { &[(12, 8)] };
-    for family in ["wan21", "seedvr2"] {
+    for family in ["wan21", "seedvr2", "taew2_1"] {
         let config = Family::find(family).unwrap().config();
         for (width, height) in sizes {
-            let (latents, frame) =
-                (Size { width: *width, height: *height }, Size { width: width * 8, height: height * 8 });
+            let latents = Size { width: *width, height: *height };
+            let frame = config.image_size(latents, LatentSpace::Model);
             for parking in PARKINGS {
                 check(&format!("{family} {frame} clip decode, parking {parking:?}"), &|memory_budget| {
                     let options = DecodeOptions { memory_budget, parking, ..DecodeOptions::default() };

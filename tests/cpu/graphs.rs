@@ -160,11 +160,11 @@ fn seedvr() {
 fn check_clip(name: &str) {
     let golden = Golden::open(name);
     let config = &golden.config;
-    let step = frames(config, Part::Next) as usize;
-    let run = |graph: &dyn Fn(Part) -> Graph, clip: &HostTensor, step, outputs: &HostTensor, what: &str| {
+    let [first, step] = [Part::First, Part::Next].map(|part| frames(config, part) as usize);
+    let run = |graph: &dyn Fn(Part) -> Graph, clip: &HostTensor, (first, step), outputs: &HostTensor, what: &str| {
         let mut states = States::new();
         let mut done = 0;
-        for (part, range) in parts(clip.shape[2], step) {
+        for (part, range) in parts(clip.shape[2], first, step) {
             let graph = graph(part);
             let weights = formula::weights(&file_tensors(&graph));
             let found = evaluate_part(&graph, &weights, &frames_of(clip, range.clone()), &mut states);
@@ -177,10 +177,10 @@ fn check_clip(name: &str) {
     };
     let latents = golden.latents();
     let decoder = |part| part_of_decoder(config, part, size_of_frame(&latents), LatentSpace::Model);
-    run(&decoder, &latents, 1, golden.output("frames").unwrap(), "frames");
+    run(&decoder, &latents, (1, 1), golden.output("frames").unwrap(), "frames");
     let pixels = golden.pixels().unwrap();
     let encoder = |part| part_of_encoder(config, part, size_of_frame(&pixels));
-    run(&encoder, &pixels, step, golden.output("moments").unwrap(), "moments");
+    run(&encoder, &pixels, (first, step), golden.output("moments").unwrap(), "moments");
 }
 
 #[test]
@@ -188,6 +188,9 @@ fn clips() {
     check_clip("clip_wan");
     check_clip("clip_wan22");
     check_clip("clip_seedvr");
+    for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
+        check_clip(name);
+    }
 }
 
 /// Tests larger images and networks, which takes minutes.

@@ -101,6 +101,20 @@ fn groups_of_input_channels_are_taken_alone_or_added_up() {
     assert_eq!(found(0, 3), [9.0, 27.0, 12.0, 30.0]);
 }
 
+/// Tests takes of `[2, 2 * 2, 1, 1]`: two groups of two input channels, which become taps in time.
+#[test]
+fn groups_of_input_channels_become_taps_in_time() {
+    let values: Vec<f32> = (1_u8..=8).map(f32::from).collect();
+    let found = |latest_first| -> Vec<f32> {
+        let layout = WeightLayout::Filter { times: 2, filter: 1, c_in: 2, c_out: 2 };
+        let packed = packed(&values, layout, WeightSlice::InputTaps { taps: 2, latest_first });
+        // Output channels of each input channel of the first tap, then of the second.
+        [0, 1, 4, 5, 16, 17, 20, 21].map(|index| packed[index]).to_vec()
+    };
+    assert_eq!(found(false), [1.0, 5.0, 2.0, 6.0, 3.0, 7.0, 4.0, 8.0]);
+    assert_eq!(found(true), [3.0, 7.0, 4.0, 8.0, 1.0, 5.0, 2.0, 6.0]);
+}
+
 /// Take like `SeedVR`'s `upscale_conv`: two frames of four pixels of two channels, which the file
 /// stores by pixel, frame and channel.
 const FRAMES: WeightSlice = WeightSlice::Frames { frames: 2, parts: 4, block: 2 };

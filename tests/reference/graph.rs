@@ -204,7 +204,7 @@ fn over_frames(
         },
     };
     let seen: Vec<Tensor> = past.into_iter().chain(own).collect();
-    if let Some(time) = conv.time {
+    if let Some(time) = conv.time.filter(|time| time.kept() > 0) {
         states.insert(name.to_owned(), Tensor::of_frames(&seen[seen.len() - size(time.kept())..]));
     }
     let phases = size(conv.phases);
@@ -310,6 +310,17 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
             let rows = stored.chunks(group * of);
             let sum = |row: &[f64], at: usize| (start..start + groups).map(|index| row[index * group + at]).sum();
             rows.flat_map(|row| (0..group).map(|at| sum(row, at)).collect::<Vec<f64>>()).collect()
+        }
+        WeightSlice::InputTaps { taps, latest_first } => {
+            let (stored, taps) = (stored(), size(taps));
+            let shape = &weights[&weight.name].shape;
+            let (c_out, c_in) = (shape[0], shape[1] / taps);
+            let area = stored.len() / (c_out * shape[1]);
+            let group = |tap: usize| if latest_first { taps - 1 - tap } else { tap };
+            let filters = (0..c_out).flat_map(|out| (0..c_in).map(move |input| (out, input)));
+            let places = filters
+                .flat_map(|(out, input)| (0..taps).map(move |tap| ((out * taps + group(tap)) * c_in + input) * area));
+            places.flat_map(|at| stored[at..][..area].to_vec()).collect()
         }
         WeightSlice::Zeros => vec![0.0; count],
         WeightSlice::Transform => panic!("the transform of the input is no weight of a convolution"),

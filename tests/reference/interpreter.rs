@@ -66,6 +66,7 @@ pub(crate) fn interpret_part(
             WeightSlice::All
             | WeightSlice::Frames { .. }
             | WeightSlice::Inputs { .. }
+            | WeightSlice::InputTaps { .. }
             | WeightSlice::Tap { .. }
             | WeightSlice::SumOfTaps { .. }
             | WeightSlice::Rows { .. } => &weights[&used.name].data,

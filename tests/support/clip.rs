@@ -9,11 +9,12 @@ pub(crate) fn size_of_frame(clip: &HostTensor) -> Size {
     Size { width, height }
 }
 
-/// Returns frames `range` of a clip `[1, c, t, h, w]`, as parts take them: `[t, c, h, w]`.
+/// Returns frames `range` of a clip `[1, c, t, h, w]`, as parts take them: `[t, c, h, w]`. Beyond
+/// its end, the last frame is repeated.
 pub(crate) fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec<f32> {
     let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
     let plane = height * width;
-    let planes = range.flat_map(|frame| (0..channels).map(move |channel| channel * count + frame));
+    let planes = range.flat_map(|frame| (0..channels).map(move |channel| channel * count + frame.min(count - 1)));
     planes.flat_map(|index| clip.data[index * plane..][..plane].to_vec()).collect()
 }
 
@@ -24,9 +25,9 @@ pub(crate) fn latents_of(clip: &HostTensor) -> Latents {
     Latents::new(HostTensor { shape: vec![count, channels, height, width], data: frames_of(clip, 0..count) }).unwrap()
 }
 
-/// Returns a clip's parts: the first frame of latents, or of an image, and then `step` frames at a
-/// time.
-pub(crate) fn parts(count: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
-    let next = (1..count).step_by(step).map(move |start| (Part::Next, start..start + step));
-    std::iter::once((Part::First, 0..1)).chain(next)
+/// Returns a clip's parts: `first` frames, and then `step` frames at a time, the last part filled
+/// up.
+pub(crate) fn parts(count: usize, first: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
+    let next = (first..count).step_by(step).map(move |start| (Part::Next, start..start + step));
+    std::iter::once((Part::First, 0..first)).chain(next)
 }

@@ -3,6 +3,8 @@
 
 use pollster::block_on;
 use wgvae::images::{PixelFormat, Pixels};
+use wgvae::model::blocks::Part;
+use wgvae::model::networks;
 use wgvae::{
     Bytes, Control, DecodeOptions, EncodeOptions, HostTensor, Images, LatentSpace, Latents, Plans, Precision, Vae,
 };
@@ -33,8 +35,11 @@ pub(crate) fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) 
     let size = size_of_frame(pixels);
     let mut clip = block_on(vae.encode_clip(size, &options)).unwrap();
     let mut moments = Vec::new();
-    for (_, range) in parts(pixels.shape[2], 4) {
+    let [first, step] = [Part::First, Part::Next].map(|part| networks::frames(clip.vae().config(), part) as usize);
+    for (_, range) in parts(pixels.shape[2], first, step) {
         assert_eq!(clip.wants() as usize, range.len());
+        // The last part may be short.
+        let range = range.start..range.end.min(pixels.shape[2]);
         let shape = vec![range.len(), 3, size.height as usize, size.width as usize];
         let frames = Images::new(HostTensor { shape, data: frames_of(pixels, range) }).unwrap();
         moments.extend(block_on(clip.encode(&frames, &mut Control::default())).unwrap().moments.data);

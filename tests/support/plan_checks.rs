@@ -115,7 +115,7 @@ fn check_inputs(plan: &Plan) {
     let has_patches = plan.stages.iter().any(|stage| stage == "patches");
     for (rows, planes) in fetched.iter().zip(&plan.inputs) {
         let read = u32::try_from(rows.len()).unwrap();
-        let dropped = if has_patches && planes.planes() <= 4 { planes.size.height % 4 } else { 0 };
+        let dropped = if has_patches && planes.channels <= 4 { planes.size.height % 4 } else { 0 };
         assert!(rows.iter().copied().eq(0..read), "rows of an input are left out");
         assert!(read + dropped >= planes.size.height, "rows of an input that nobody reads");
     }

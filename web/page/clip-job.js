@@ -61,7 +61,9 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   }
   tell({ type: 'latents', name, latents: joined(parts) });
   onDecode();
-  tell({ type: 'clip', name, size, count: originals.length, rate: footage.rate, isRoundTrip: true });
+  // A model that fills up the last part decodes fewer frames than it has encoded.
+  const decoded = 1 + vae.info.frames_per_latent * (parts.length - 1);
+  tell({ type: 'clip', name, size, count: Math.min(originals.length, decoded), rate: footage.rate, isRoundTrip: true });
   const decoding = new Tally('decode', vae, options.onProgress);
   const likeness = new Psnr();
   for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(originals.length) })) {

@@ -59,8 +59,8 @@ export class ClipEncoding {
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
-    const { pixels_per_latent: factor, frames_per_latent: step } = loaded.info;
-    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, pad });
+    const { pixels_per_latent: factor, frames_per_latent: step, fills_parts: fills } = loaded.info;
+    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, fills, pad });
     // The noise of a sample continues from part to part.
     const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled });
     /** @type {ClipRun | undefined} */

@@ -18,6 +18,7 @@ export class ClipPictures {
   #access;
   #factor;
   #step;
+  #fills;
   #pad;
   #values;
   /** The last pictures: as many as padding may need, and one more. @type {Images[]} */
@@ -30,17 +31,20 @@ export class ClipPictures {
    * @param {import('./wasm.js').Wasm} wasm
    * @param {unknown} frames
    * @param {import('./sources.js').Access} access
-   * @param {{ factor: number, step: number, pad: import('./index.js').Pad | undefined }} options
-   * `factor`: pixels, as in `openImages`; `step`: frames of each part but the first: clips have 1 +
-   * n * step frames
+   * @param {object} options
+   * @param {number} options.factor pixels, as in `openImages`
+   * @param {number} options.step frames of each part but the first: clips have 1 + n * step frames
+   * @param {boolean} options.fills true if the model itself fills up a last part
+   * @param {import('./index.js').Pad | undefined} options.pad
    */
-  constructor(wasm, frames, access, { factor, step, pad }) {
+  constructor(wasm, frames, access, { factor, step, fills, pad }) {
     this.#wasm = wasm;
     this.#access = access;
     this.#factor = factor;
     this.#step = step;
+    this.#fills = fills;
     this.#pad = pad;
-    if (Array.isArray(frames) && !pad) checkCount(frames.length, step);
+    if (Array.isArray(frames) && !pad && !fills) checkCount(frames.length, step);
     this.#values = new Values(frames, access.signal, 'frames of the clip');
   }
 
@@ -67,7 +71,7 @@ export class ClipPictures {
         if (!images) break;
         this.#add(part, images);
       }
-      if (frames > 0 && frames < count) {
+      if (frames > 0 && frames < count && !this.#fills) {
         if (!this.#pad) checkCount(this.#read, this.#step);
         added = count - frames;
         for (const images of this.#ending(added)) part.add(images);

@@ -483,7 +483,7 @@ export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
 
 /**
  * Frames to add to a clip whose length is not 1 + n `frames_per_latent` (such as 1, 5 and 9): its
- * last frame again, or the frames before it, backwards.
+ * last frame again, or the frames before it, backwards. Models with `fills_parts` need none.
  */
 export type Pad = 'repeat' | 'mirror';
 
@@ -644,7 +644,7 @@ export interface Encoder extends LoadedModel {
   /**
    * Encodes a clip, its first frame and then `info.frames_per_latent` frames at a time, and yields
    * the latents of each such part as they are ready. 1 + `info.frames_per_latent` (t - 1) frames
-   * become t frames of latents.
+   * become t frames of latents. If `info.fills_parts`, the first part has as many frames as others.
    *
    * Frames are requested when they are needed, and are not used any more once the next is
    * requested. Takes the same memory for a clip of any length. The clip, and the iteration of
@@ -978,6 +978,12 @@ export interface ModelFacts {
    * without a time axis.
    */
   frames_per_latent: number;
+  /**
+   * True if `encodeClip` takes any number of frames (TAEHV): `frames_per_latent` for each frame of
+   * latents, where the last frame is repeated. Then t frames of latents are made of more frames
+   * than they decode to.
+   */
+  fills_parts: boolean;
   /** Name of the file, or of the first shard. */
   model: string;
   files: { name: string; bytes: number }[];

@@ -113,7 +113,7 @@ function planOfPicture(planner, { device, width, height, direction, output = 'bi
  * @returns {import('./index.js').WholeClipPlan}
  */
 function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, frames) {
-  const { pixels_per_latent: scale, has_time: hasTime } = planner.latents();
+  const { pixels_per_latent: scale, has_time: hasTime, fills_parts: fills } = planner.latents();
   if (!hasTime) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
   /** @type {import('./index.js').ClipPlan} */
   let plan;
@@ -126,7 +126,7 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
     if (!frame) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
     plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
   }
-  const others = (frames - 1) / plan.frames;
+  const others = fills && direction === 'encode' ? Math.ceil(frames / plan.frames) - 1 : (frames - 1) / plan.frames;
   if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`, `${frames}`);
   const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + others * plan.next[fact];
   return { ...plan, parts: 1 + others, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };

@@ -119,7 +119,13 @@ fn check_frames(tiny: &Tiny, (field, levels): (&str, &[u32])) -> Result<()> {
     for (change, frames) in tiny.grow_frames.iter().rev().enumerate() {
         check_range("grow_frames", "frames", *frames, &(tiny.times(change)..=2))?;
     }
-    Ok(())
+    let grows = |level: &usize| tiny.times(changes - 1 - level) > 1;
+    let widths = (0..changes).filter(grows).map(|level| tiny.decoder_block_out_channels[level]);
+    match widths.into_iter().find(|width| !width.is_multiple_of(4)) {
+        // Frames lie next to each other, in groups of four channels.
+        Some(width) => Err(invalid("decoder_block_out_channels", "multiples of 4 channels where time changes", width)),
+        None => Ok(()),
+    }
 }
 
 fn check_wan(wan: &Wan) -> Result<()> {

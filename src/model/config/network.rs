@@ -90,6 +90,17 @@ impl Tiny {
         if self.temporal_downsample.get(change).copied().unwrap_or(false) { 2 } else { 1 }
     }
 
+    /// Returns the number of frames of one latent.
+    pub(crate) fn frames(&self) -> u32 {
+        (0..self.temporal_downsample.len()).map(|change| self.times(change)).product()
+    }
+
+    /// Returns the number of size changes that also change time, for a video network.
+    fn time_changes(&self) -> Option<usize> {
+        let changes = self.temporal_downsample.iter().filter(|changes| **changes).count();
+        self.is_video().then_some(changes)
+    }
+
     /// True if the convolution to `level` of the encoder belongs to TAESANA's first layers: those
     /// before any block have a bias and a `ReLU`.
     pub(crate) fn is_in_stem(&self, level: usize) -> bool {
@@ -206,6 +217,9 @@ pub(crate) struct NetworkFacts {
     pub(crate) clamps: bool,
     /// Number of size changes that also change time. `None` for a network without time.
     pub(crate) time_changes: Option<usize>,
+    /// True if the first latent of an encode stands for as many frames as any other. The last frame
+    /// is repeated until the last latent has as many.
+    pub(crate) fills_parts: bool,
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
     /// rows and columns that do not fill a square.
     pub(crate) image_patch: u32,
@@ -221,6 +235,7 @@ impl Network {
             has_moments: true,
             clamps: false,
             time_changes: None,
+            fills_parts: false,
             image_patch: 1,
         };
         match self {
@@ -232,6 +247,8 @@ impl Network {
                 rounds_up: true,
                 has_moments: false,
                 clamps: tiny.is_video(),
+                time_changes: tiny.time_changes(),
+                fills_parts: tiny.is_video(),
                 image_patch: tiny.patch_size,
                 ..image(
                     if tiny.is_video() { "TAEHV" } else { "AutoencoderTiny" },

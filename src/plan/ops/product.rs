@@ -166,12 +166,14 @@ impl Lowering<'_> {
     /// Launches a product over time for `rows`: one product for each position of the filter over
     /// the frames. The frames that the filter reads at one position lie next to each other.
     fn product_over_frames(&mut self, conv: &Conv, product: &Product<'_>, rows: RowRange, chunk: usize) {
-        let (source, _) = self.seen(conv, rows);
+        let (source, row0) = self.seen(conv, rows);
         let (weight, bias) = self.product_weights(product, conv.taps());
         let (input, shape) = self.fused.shapes_of(conv);
         let (frame4, n4) = (input.channels4(), shape.channels4() * conv.phases);
         let output = self.output_of_stage();
         let (storage, target) = (output.storage, Resource::Buffer(output.chunk(chunk)));
+        let pixel4 = seen::frames(self.fused, conv) * frame4;
+        let first = (rows.start - row0) * input.width * pixel4;
         let first_pixel = (rows.start - output.partition.chunk(chunk).start) * shape.width;
         let m = rows.count() * shape.width;
         let products = self.products();
@@ -183,8 +185,8 @@ impl Lowering<'_> {
                 products,
                 frames: 1,
                 params: MatmulParams {
-                    a_offset: frame * conv.step() * frame4,
-                    a_row: seen::frames(self.fused, conv) * frame4,
+                    a_offset: first + frame * conv.step() * frame4,
+                    a_row: pixel4,
                     c_offset: first_pixel * shape.pixel4() + frame * n4,
                     c_row: shape.pixel4(),
                     scale: product.scale,

@@ -17,7 +17,7 @@ use super::pass::Shared;
 
 /// True if the input of `conv` must be made first.
 pub(super) fn is_made(algorithm: ConvAlgorithm, conv: &Conv) -> bool {
-    normalises_before(algorithm, conv) || (conv.time.is_some() && algorithm != ConvAlgorithm::Winograd)
+    normalises_before(algorithm, conv) || (conv.before() > 0 && algorithm != ConvAlgorithm::Winograd)
 }
 
 /// Returns the bytes of one row of that input, of all frames.
@@ -58,7 +58,7 @@ impl Lowering<'_> {
     /// and the first row in that buffer.
     pub(super) fn seen(&mut self, conv: &Conv, rows: RowRange) -> (BufferId, u32) {
         let (buffer, row0) = self.source(conv.input, rows, Shared::Gathered);
-        if conv.time.is_none() && conv.prologue.norm.is_none() {
+        if conv.before() == 0 && conv.prologue.norm.is_none() {
             return (buffer, row0);
         }
         let shape = self.fused.shape(conv.input);

@@ -1,5 +1,6 @@
 //! Counts of frames and latents, and padding at the end.
 
+use wgvae::config::Family;
 use wgvae::internals::clips::TimeFactor;
 use wgvae_media::clip_files::{FrameSource as _, Pad, Padded, PlanarFrame};
 
@@ -26,6 +27,17 @@ fn the_first_latent_is_a_frame_and_each_later_one_four() {
     assert_eq!(TimeFactor::new(0), None);
     let images = TimeFactor::new(1).unwrap();
     assert_eq!((images.frames(7), images.missing(7)), (Some(7), 0));
+}
+
+/// Tests that TAEHV takes any number of frames, and gives one of the first latent all the same.
+#[test]
+fn a_last_part_that_is_filled_up_takes_any_number_of_frames() {
+    let factor = TimeFactor::of(&Family::find("taew2_1").unwrap().config()).unwrap();
+    let latents: Vec<_> = (0..10).map(|frames| factor.latents(frames)).collect();
+    assert_eq!(latents, [None, Some(1), Some(1), Some(1), Some(1), Some(2), Some(2), Some(2), Some(2), Some(3)]);
+    assert_eq!((factor.frames(3), factor.missing(6), factor.missing(0)), (Some(9), 0, 1));
+    assert_eq!(TimeFactor::of(&Family::find("wan21").unwrap().config()), Some(FOUR));
+    assert_eq!(TimeFactor::of(&Family::find("sd15").unwrap().config()), None);
 }
 
 /// Returns the numbers of the frames after padding `count` frames.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use wgvae::config::AutoencoderConfig;
 use wgvae::internals::clips::TimeFactor;
-use wgvae::{Checkpoint, Directions, Error, Result};
+use wgvae::{Checkpoint, Direction, Directions, Error, Result};
 use wgvae_media::clip_files::ClipName;
 
 /// Returns the number of frames for each frame of latents, after checking that the model has all
@@ -18,29 +18,21 @@ pub(super) fn check_model(
     refused: impl FnOnce() -> Error,
 ) -> Result<TimeFactor> {
     let config = checkpoint.config();
-    if config.lacks_clips() {
-        return Err(Error::input("model", config.clip_model(), checkpoint.name()));
-    }
-    let factor = time_factor(config).ok_or_else(refused)?;
+    let factor = TimeFactor::of(config).ok_or_else(refused)?;
     checkpoint.check_clips(directions)?;
     Ok(factor)
 }
 
-/// Returns the number of frames for each frame of latents, if the model is for video.
-fn time_factor(config: &AutoencoderConfig) -> Option<TimeFactor> {
-    config.has_time().then(|| TimeFactor::new(config.temporal_factor())).flatten()
-}
-
-/// Returns the number of parts for the `--frames` pictures of a clip: one for each frame of
-/// latents.
+/// Returns the number of parts of a decode to, or an encode of, the `--frames` pictures of a clip:
+/// one for each frame of latents.
 ///
 /// # Errors
 /// For a model that is not for video, and for a number of frames that no number of latents gives.
-pub(super) fn parts(config: &AutoencoderConfig, frames: u64) -> Result<u64> {
-    let factor = time_factor(config).ok_or_else(|| {
-        let expected = if config.lacks_clips() { config.clip_model() } else { "a model for video" };
-        Error::input("--frames", expected, format!("{frames} frames with network {}", config.network.name()))
+pub(super) fn parts(config: &AutoencoderConfig, direction: Direction, frames: u64) -> Result<u64> {
+    let factor = TimeFactor::of(config).ok_or_else(|| {
+        Error::input("--frames", "a model for video", format!("{frames} frames with network {}", config.network.name()))
     })?;
+    let factor = if direction == Direction::Decode { factor.of_decodes() } else { factor };
     factor.latents(frames).ok_or_else(|| {
         let above = frames.saturating_add(factor.missing(frames));
         let expected = format!("a number of frames that the model takes, such as {}{above}", below(factor, above));

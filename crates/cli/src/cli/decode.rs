@@ -77,6 +77,10 @@ pub(super) struct DecodeArgs {
     /// Decode a smaller picture, of at most N pixels a side, from means of latents: a preview
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     preview: Option<u32>,
+    /// Decode one frame for each frame of a clip's latents: a cheaper preview, by models of TAEHV's
+    /// family
+    #[arg(long)]
+    preview_rate: bool,
     /// Frames per second of a clip, such as 24, 29.97 or 30000/1001 [default: 24]
     #[arg(long, value_name = "N")]
     fps: Option<Fps>,
@@ -168,10 +172,11 @@ impl DecodeArgs {
 
     /// Returns the model: `opened`, or else opened now.
     async fn checkpoint(&self, opened: Option<Checkpoint>) -> Result<Checkpoint> {
-        match opened {
-            Some(checkpoint) => Ok(checkpoint),
-            None => self.model.open().await,
-        }
+        let checkpoint = match opened {
+            Some(checkpoint) => checkpoint,
+            None => self.model.open().await?,
+        };
+        if self.preview_rate { checkpoint.at_preview_rate() } else { Ok(checkpoint) }
     }
 
     /// Fails for stdout that is a terminal, and for a format if the output's name has an ending.

@@ -5,9 +5,11 @@ mod clip;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use wgvae::config::AutoencoderConfig;
 use wgvae::files::{FileSource, LatentScale, StoredLatents};
 use wgvae::images::Posterior;
 use wgvae::internals::clips::is_clip;
+use wgvae::model::networks::encoded_channels;
 use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Result, Size, Vae};
 use wgvae_media::clip_files::{ClipName, Pad, images_shape};
 
@@ -226,19 +228,20 @@ impl EncodeArgs {
                 continue;
             }
             known.push(*size);
-            let plans = vae.planner().plan(&options.request(*size));
-            let channels = plans.map_err(|error| in_file(error, file.display()))?.first().result.channels;
-            if channels == vae.config().latent_channels && (self.sample || self.moments) {
-                let flag = if self.sample { "--sample" } else { "--moments" };
-                let model = self.model.model.display();
-                return Err(Error::input(
-                    flag,
-                    "a model whose encoder gives a distribution",
-                    format!("{model}, whose encoder gives the latents themselves"),
-                ));
-            }
+            vae.planner().plan(&options.request(*size)).map_err(|error| in_file(error, file.display()))?;
         }
-        Ok(())
+        self.check_distribution(vae.config())
+    }
+
+    /// Fails for flags that ask for a distribution, if the encoder of `config` gives none.
+    fn check_distribution(&self, config: &AutoencoderConfig) -> Result<()> {
+        if encoded_channels(config) > config.latent_channels || !(self.sample || self.moments) {
+            return Ok(());
+        }
+        let flag = if self.sample { "--sample" } else { "--moments" };
+        let model = self.model.model.display();
+        let found = format!("{model}, whose encoder gives the latents themselves");
+        Err(Error::input(flag, "a model whose encoder gives a distribution", found))
     }
 
     /// Groups the input files by output file.

@@ -30,7 +30,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         wgvae::plan(&config, &Request { memory_budget, ..*request }, &limits, storage)
     };
     if let Some(frames) = args.frames {
-        let parts = parts(&config, frames)?;
+        let parts = parts(&config, operation, frames)?;
         return Ok(clip::show(args, frames, parts, &plan(&request.of_clip(), args.memory_budget)?, &limits));
     }
     if !args.budgets.is_empty() {

@@ -31,6 +31,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
     let factor = check_model(&checkpoint, Directions::Encode, || no_video(args, checkpoint.config().in_channels))?;
+    args.check_distribution(checkpoint.config())?;
     if !args.moments {
         checkpoint.check_space(args.space())?;
     }
@@ -101,24 +102,17 @@ impl Work<'_> {
     }
 }
 
-/// Reads the next `count` frames. Returns None after the last.
+/// Reads the next `count` frames, or the last ones. Returns None after the last.
 fn next_frames(source: &mut Padded, count: u32) -> Result<Option<Images>> {
-    let (Size { width, height }, mut data) = (source.size(), Vec::new());
-    for found in 0..count {
-        match source.next()? {
-            Some(frame) => data.extend(frame.data),
-            None if found == 0 => return Ok(None),
-            None => {
-                return Err(Error::input(
-                    format!("frames of {}", source.name()),
-                    format!("{count} more"),
-                    found.to_string(),
-                ));
-            }
-        }
+    let (Size { width, height }, mut data, mut found) = (source.size(), Vec::new(), 0);
+    while found < count as usize
+        && let Some(frame) = source.next()?
+    {
+        data.extend(frame.data);
+        found += 1;
     }
-    let shape = vec![count as usize, 3, height as usize, width as usize];
-    Images::new(HostTensor { shape, data }).map(Some)
+    let shape = vec![found, 3, height as usize, width as usize];
+    if found == 0 { Ok(None) } else { Images::new(HostTensor { shape, data }).map(Some) }
 }
 
 /// Opens the frames to encode: the middle of each, and as many as the model takes.

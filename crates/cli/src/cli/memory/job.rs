@@ -159,7 +159,7 @@ async fn encode(gpu: &Gpu, vae: &mut Vae, request: &wgvae::Request) -> Result<Me
 
 /// Decodes a clip of made-up latents, the same in each frame. Drops its pictures as they arrive.
 async fn decode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
-    let (parts, latents) = (parts(vae.config(), *frames)?, made_up_latents(vae, request)?);
+    let (parts, latents) = (parts(vae.config(), request.direction, *frames)?, made_up_latents(vae, request)?);
     let options = DecodeOptions { memory_budget: request.memory_budget, ..DecodeOptions::default() };
     let start = Instant::now();
     let mut clip = vae.decode_clip(request.size, request.latents, PixelFormat::Rgba8, &options).await?;
@@ -173,7 +173,7 @@ async fn decode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job
 
 /// Encodes a clip of made-up pictures.
 async fn encode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
-    let (parts, channels) = (parts(vae.config(), *frames)?, vae.config().in_channels);
+    let (parts, channels) = (parts(vae.config(), request.direction, *frames)?, vae.config().in_channels);
     let options = EncodeOptions { memory_budget: request.memory_budget, ..EncodeOptions::default() };
     let start = Instant::now();
     let mut clip = vae.encode_clip(request.size, &options).await?;

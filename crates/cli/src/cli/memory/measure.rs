@@ -79,7 +79,7 @@ fn check(checkpoint: &Checkpoint, operation: Direction, frames: &[u64]) -> Resul
     }
     let clips: Vec<u64> = frames.iter().copied().filter(|frames| *frames > 1).collect();
     for frames in &clips {
-        parts(checkpoint.config(), *frames)?;
+        parts(checkpoint.config(), operation, *frames)?;
     }
     if clips.is_empty() { Ok(()) } else { checkpoint.check_clips(operation.into()) }
 }
@@ -163,7 +163,7 @@ fn predict(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<P
     if !case.is_clip() {
         return Ok(predicted(plans.first()));
     }
-    Ok(predicted_of_clip(&plans, parts(config, case.frames)?))
+    Ok(predicted_of_clip(&plans, parts(config, case.request.direction, case.frames)?))
 }
 
 /// Has a child process measure the case. Returns its measurement, or the reason why it failed.
