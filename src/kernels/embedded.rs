@@ -40,8 +40,8 @@ pub(super) const PARTS: &[(&str, &str)] = parts![
     "winograd_out_params",
 ];
 
-/// Returns the lines of `text` without comments and indentation, cut to `ROOM` bytes, and the number
-/// of bytes before that cut. Directives (`//#parts`, `//#unroll`) stay.
+/// Returns the lines of `text` without comments and indentation, cut to `ROOM` bytes, and the
+/// number of bytes before that cut. Directives (`//#parts`, `//#unroll`) stay.
 pub(super) const fn code<const ROOM: usize>(text: &str) -> ([u8; ROOM], usize) {
     let from = text.as_bytes();
     let (mut to, mut length) = ([0; ROOM], 0);
