@@ -85,8 +85,8 @@ fn clips_agree_with_their_class() {
         assert_eq!(cpu.ledger().peak(), plans.peak(), "{name}: bytes counted and predicted");
         let (moments, _) = clip_runs::encode(&mut vae, &golden.pixels().unwrap(), None);
         clip_runs::check(&golden, &format!("{name} moments"), "moments", &moments, Precision::F32);
-        if name == "clip_wan22" {
-            // Its frames are so small that no plan takes less.
+        if !["clip_wan", "clip_seedvr"].contains(&name) {
+            // Frames of the others are so small that no plan takes less.
             continue;
         }
         // The CPU has no other memory for states that a budget would move elsewhere.

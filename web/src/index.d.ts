@@ -231,8 +231,8 @@ export interface ModelOptions extends DeviceOptions {
   unscaled?: boolean;
   /**
    * True to open the model for clips ({@link Decoder.clip}, {@link Encoder.encodeClip}) instead of
-   * single images; the two need different weights. Wan, Qwen-Image and SeedVR2 support clips.
-   * Default: false.
+   * single images; the two need different weights. Wan, Qwen-Image, SeedVR2 and TAEHV support
+   * clips. Default: false.
    */
   clips?: boolean;
   /**
