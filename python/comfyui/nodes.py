@@ -87,8 +87,9 @@ class WgvaeEncode:
     """A node that encodes images to latents, the mode of their distribution.
 
     A model for video encodes all images as one clip, latents [1, c, t, h, w]. As in ComfyUI, edges
-    that fill no latent are cropped, and so are last frames that fill no frame of latents. A model
-    with opacity takes images with and without it.
+    that fill no latent are cropped, and so are last frames that fill no frame of latents. Models of
+    TAEHV's family take any number of frames: the last one is repeated until it fills a frame of
+    latents. A model with opacity takes images with and without it.
     """
 
     CATEGORY = "wgvae"
@@ -116,7 +117,8 @@ class WgvaeEncode:
                 latents = latents[:, :, None]
         else:
             clip = vae.clip()
-            frames = images[: (count - 1) // time * time + 1].movedim(0, 1)[None]
+            taken = count if vae.facts["fills_parts"] else (count - 1) // time * time + 1
+            frames = images[:taken].movedim(0, 1)[None]
             _make_room(vae, clip.plan(height, width, budget, encode=True, unscaled=unscaled))
             latents = clip.encode(frames, unscaled=unscaled, memory_budget=budget, progress=_bar())
         return ({"samples": torch.from_numpy(latents)},)

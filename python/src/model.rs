@@ -252,5 +252,6 @@ fn facts(checkpoint: &Checkpoint, device: &wgvae::Device, precision: Precision) 
         "latent_factor": SPACES.map(|space| config.latent_factor(space)),
         "image_step": SPACES.map(|space| config.image_step(space)),
         "temporal_factor": config.has_time().then(|| config.temporal_factor()),
+        "fills_parts": config.fills_parts(),
     })
 }

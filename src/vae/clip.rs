@@ -251,11 +251,12 @@ impl Vae {
                 format!("{count} of {size}"),
             ));
         }
-        clip.filled = fills;
         let all = Cow::Borrowed(frames.all(planes.channels)?);
         let all = if fills { Cow::Owned(filled(&all, count, planes.frames)) } else { all };
         let inputs = |_: &Plan| Ok(Input::Host(vec![Cow::Borrowed(&*all)]));
-        Ok(self.run_part(&mut clip.tiles[0], &inputs, control).await?.into_encoded())
+        let ran = self.run_part(&mut clip.tiles[0], &inputs, control).await?;
+        clip.filled = fills;
+        Ok(ran.into_encoded())
     }
 
     /// Runs the next part of a clip, or of one tile of it, and returns its frames.

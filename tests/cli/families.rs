@@ -222,7 +222,9 @@ fn clips_of_taew2_1(folder: &Folder) {
 
     let encode = |name: &str, more: &[&str]| {
         let args = ["encode", "--model", "model", "--image", name, "-o", "encoded.npy"];
-        folder.run(&[args.as_slice(), family, more].concat()).ok();
+        let said = folder.run(&[args.as_slice(), family, more].concat()).ok();
+        let loses = name == "four.npy";
+        assert_eq!(said.stderr.contains("4 frames, but the latents decode to 1"), loses, "{}", said.stderr);
         folder.npy("encoded.npy")
     };
     let all = encode("frames.npy", &[]);
@@ -234,6 +236,12 @@ fn clips_of_taew2_1(folder: &Folder) {
     let within = ["--memory-budget", "1MiB"];
     let args = ["encode", "--model", "model", "--image", "frames.npy", "-o", "none.npy"];
     folder.run(&[args.as_slice(), family, &within].concat()).failed("a budget", 1, &["smallest"]);
+    let mirror = ["--pad", "mirror"];
+    let expected = ["--pad", "this model repeats the last frame", "found mirror"];
+    folder.run(&[args.as_slice(), family, &mirror].concat()).failed("mirror", 1, &expected);
+    let image = ["decode", "--model", "model", "--latents", "image_of_clip.npy", "-o", "none.npy", "--preview-rate"];
+    let expected = ["--preview-rate", "latents of a clip", "images in image_of_clip.npy"];
+    folder.run(&[image.as_slice(), family].concat()).failed("an image", 1, &expected);
     let plan = ["plan", "--family", "taew2_1", "--size", "64x64", "--frames"];
     folder.run_without_adapter(&[plan.as_slice(), &["5"]].concat()).ok();
     folder.run_without_adapter(&[plan.as_slice(), &["6"]].concat()).failed("a decode", 1, &["5 or 9"]);

@@ -1,8 +1,8 @@
 //! Catalogue of problems: launches of single kernels with data, for the tests on a GPU.
 //!
 //! Shapes are those of published decoders at reduced size, and awkward ones. `WGVAE_PROBLEMS=REGEX`
-//! selects some; each problem's name is one line. `WGVAE_BRIEF=1` takes one of each kernel and
-//! storage.
+//! selects some; each problem's name is one line. `WGVAE_BRIEF=1` takes one for each kernel, storage
+//! and set of flags.
 
 mod attention;
 pub(crate) mod compare;
@@ -19,8 +19,8 @@ use std::collections::HashSet;
 
 use regex::Regex;
 use wgvae::Storage;
-use wgvae::kernels::{Launch, Value, Variant};
 use wgvae::kernels::weights::store;
+use wgvae::kernels::{Launch, Value, Variant};
 
 /// Comparison of a binding's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +86,10 @@ pub(crate) fn all() -> Vec<Problem> {
     problems
 }
 
-/// Returns the kernel of a variant, and the types of its bindings.
+/// Returns the kernel of a variant, its flags, and the types of its bindings.
 fn kind(variant: &Variant) -> (&'static str, Vec<String>) {
-    let types = variant.values.iter().filter(|(_, value)| matches!(value, Value::Type(_)));
-    (variant.file, types.map(|(name, value)| format!("{name} {value:?}")).collect())
+    let kept = variant.values.iter().filter(|(_, value)| matches!(value, Value::Type(_) | Value::Bool(_)));
+    (variant.file, kept.map(|(name, value)| format!("{name} {value:?}")).collect())
 }
 
 /// Returns the tolerance for products of a few hundred terms. They are summed in f32, in another

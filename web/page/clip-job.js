@@ -55,7 +55,8 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   };
   const encoding = new Tally('encode', vae, options.onProgress);
   const parts = [];
-  for await (const part of vae.encodeClip(pictures(), { ...options, pad: 'mirror', onProgress: encoding.progress(footage.count) })) {
+  const pad = vae.info.fills_parts ? undefined : 'mirror';
+  for await (const part of vae.encodeClip(pictures(), { ...options, pad, onProgress: encoding.progress(footage.count) })) {
     encoding.add(part.frames);
     parts.push(part);
   }
@@ -63,10 +64,14 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   onDecode();
   // A model that fills up the last part decodes fewer frames than it has encoded.
   const decoded = 1 + vae.info.frames_per_latent * (parts.length - 1);
-  tell({ type: 'clip', name, size, count: Math.min(originals.length, decoded), rate: footage.rate, isRoundTrip: true });
+  const count = Math.min(originals.length, decoded);
+  if (count < originals.length) {
+    tell({ type: 'notice', notice: { code: 'frames-left-out', message: `the latents of ${originals.length} frames decode to ${count}` } });
+  }
+  tell({ type: 'clip', name, size, count, rate: footage.rate, isRoundTrip: true });
   const decoding = new Tally('decode', vae, options.onProgress);
   const likeness = new Psnr();
-  for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(originals.length) })) {
+  for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(count) })) {
     // Frames after the last original are padding of the encode.
     const original = originals[decoding.frames];
     decoding.add(original ? 1 : 0);
@@ -135,7 +140,8 @@ class Tally {
    * @returns {(progress: import('../src/index.js').Progress) => void}
    */
   progress(frames) {
-    const total = Math.ceil((frames - 1) / this.#model.info.frames_per_latent) + 1;
+    const { frames_per_latent: step, fills_parts: fills } = this.#model.info;
+    const total = fills && this.#operation === 'encode' ? Math.ceil(frames / step) : Math.ceil((frames - 1) / step) + 1;
     return (progress) => this.#tell({ ...progress, parts: { done: this.#reports.size, total: Math.max(total, this.#reports.size + 1) } });
   }
 

@@ -60,6 +60,7 @@ export class ClipEncoding {
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
     const { pixels_per_latent: factor, frames_per_latent: step, fills_parts: fills } = loaded.info;
+    if (fills && pad === 'mirror') throw mismatch('input', 'pad', "'repeat' or none, because this model repeats the last frame", pad);
     const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, fills, pad });
     // The noise of a sample continues from part to part.
     const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled });

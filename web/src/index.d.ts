@@ -483,7 +483,8 @@ export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
 
 /**
  * Frames to add to a clip whose length is not 1 + n `frames_per_latent` (such as 1, 5 and 9): its
- * last frame again, or the frames before it, backwards. Models with `fills_parts` need none.
+ * last frame again, or the frames before it, backwards. Models with `fills_parts` need none, and
+ * refuse `mirror`.
  */
 export type Pad = 'repeat' | 'mirror';
 
@@ -523,7 +524,7 @@ export interface ClipPlan {
   state_bytes: number;
   width: number;
   height: number;
-  /** Frames of every part but the first, which has one. */
+  /** Frames of every part but the first, which has one (with `fills_parts`, an encode's has all). */
   frames: number;
   /**
    * Plan of the first part. With tiles, `first` and `next` are plans of the tile that takes the

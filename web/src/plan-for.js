@@ -127,7 +127,8 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
     plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
   }
   const others = fills && direction === 'encode' ? Math.ceil(frames / plan.frames) - 1 : (frames - 1) / plan.frames;
-  if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`, `${frames}`);
+  const fitting = fills && direction === 'encode' ? '1 or more' : `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`;
+  if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', fitting, `${frames}`);
   const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + others * plan.next[fact];
   return { ...plan, parts: 1 + others, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };
 }

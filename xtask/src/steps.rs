@@ -135,7 +135,7 @@ fn test_devices(full: bool) -> Result<()> {
             let mut older = tests();
             older.args(ON_ANY_DRIVER);
             if !full {
-                // Each kernel in each storage once.
+                // Each kernel once in each storage and with each set of flags.
                 older.env("WGVAE_BRIEF", "1");
             }
             run(in_full(&mut older, full))

@@ -55,6 +55,11 @@ impl TimeFactor {
         later.is_multiple_of(self.get()).then(|| later / self.get() + 1)
     }
 
+    /// Returns the number of frames that the latents of this number of frames decode to.
+    pub fn decoded(self, frames: u64) -> Option<u64> {
+        self.frames(self.latents(frames)?)
+    }
+
     /// Returns how many frames must be added for the next number that fits. A later decode must
     /// drop this many at its end.
     pub fn missing(self, frames: u64) -> u64 {

@@ -181,8 +181,8 @@ fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConf
 /// Reads a number of channels that hold squares of pixels. Returns the channels of one pixel.
 fn of_pixel(fields: &Fields<'_>, field: &str, patch_size: u32) -> Result<Option<u32>> {
     let Some(channels) = fields.whole(field)? else { return Ok(None) };
-    let square = patch_size.saturating_mul(patch_size).max(1);
-    if channels.is_multiple_of(square) {
+    let square = patch_size.saturating_mul(patch_size);
+    if square > 0 && channels.is_multiple_of(square) {
         return Ok(Some(channels / square));
     }
     Err(invalid("patch_size", format!("a side whose square divides {field} ({channels})"), patch_size))

@@ -104,8 +104,8 @@ impl TileGrid {
     /// Returns the grid of a convolution to `output`. Its intermediates take about
     /// `KernelChoice::winograd_scratch_bytes` and stay within one binding.
     pub(super) fn new(channels: Channels, output: Shape, options: &PlanOptions, limits: &DeviceLimits) -> Self {
-        // Parts of clips have up to four frames. So the transformed or multiplied data is at most
-        // four times that of one computed frame.
+        // In networks with statistics, parts of clips have up to four frames. So the transformed or
+        // multiplied data is at most four times that of one computed frame.
         const FRAMES: u32 = 4;
         let (choice, transformed) = (options.choice(limits), options.storage.transformed());
         let products = Products::new(choice.winograd_tile, options.storage, limits);

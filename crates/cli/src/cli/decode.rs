@@ -176,7 +176,13 @@ impl DecodeArgs {
             Some(checkpoint) => checkpoint,
             None => self.model.open().await?,
         };
-        if self.preview_rate { checkpoint.at_preview_rate() } else { Ok(checkpoint) }
+        if !self.preview_rate {
+            return Ok(checkpoint);
+        }
+        checkpoint.at_preview_rate().map_err(|error| match error {
+            Error::Input { expected, found, .. } => Error::input("--preview-rate", expected, found),
+            other => other,
+        })
     }
 
     /// Fails for stdout that is a terminal, and for a format if the output's name has an ending.
@@ -193,13 +199,14 @@ impl DecodeArgs {
 
     /// Fails for options that only clips have.
     fn check_image(&self) -> Result<()> {
-        let found = match (self.fps, self.bits) {
-            (Some(fps), _) => ("--fps", fps.to_string()),
-            (None, Some(bits)) => ("--bits", bits.get().to_string()),
-            (None, None) => return Ok(()),
-        };
+        let given = [
+            self.fps.map(|fps| ("--fps", format!("{fps} with "))),
+            self.bits.map(|bits| ("--bits", format!("{} with ", bits.get()))),
+            self.preview_rate.then(|| ("--preview-rate", String::new())),
+        ];
+        let Some((flag, found)) = given.into_iter().flatten().next() else { return Ok(()) };
         let expected = "latents of a clip [1, c, t, h, w]";
-        Err(Error::input(found.0, expected, format!("{} with images in {}", found.1, self.latents.display())))
+        Err(Error::input(flag, expected, format!("{found}images in {}", self.latents.display())))
     }
 
     /// Returns `latents` in the VAE's own space, if the flag says so.

@@ -12,7 +12,7 @@ use wgvae_media::clip_files::{
     ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Padded, open_source,
 };
 
-use super::EncodeArgs;
+use super::{EncodeArgs, PadArg};
 use crate::cli::clips::{check_model, check_once};
 use crate::cli::images::Source;
 use crate::cli::interrupt::Interrupt;
@@ -32,6 +32,10 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
     let factor = check_model(&checkpoint, Directions::Encode, || no_video(args, checkpoint.config().in_channels))?;
     args.check_distribution(checkpoint.config())?;
+    let fills = checkpoint.config().fills_parts();
+    if fills && args.pad == Some(PadArg::Mirror) {
+        return Err(Error::input("--pad", "repeat or none, because this model repeats the last frame", "mirror"));
+    }
     if !args.moments {
         checkpoint.check_space(args.space())?;
     }
@@ -50,6 +54,9 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     work.encode(&mut clip).await?;
     let Work { source, writer, encoded, session, .. } = work;
     writer.finish()?;
+    if let Some(decoded) = factor.decoded(encoded).filter(|decoded| fills && *decoded != encoded) {
+        note(&args.image[0], &format!("{encoded} frames, but the latents decode to {decoded}"));
+    }
     // The length of a pipe is known only at its end.
     if let Some(remark) = source.remark().filter(|_| latents.is_none()) {
         note(&args.image[0], &remark);
