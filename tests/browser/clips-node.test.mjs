@@ -84,7 +84,7 @@ describe('clips of tiny autoencoders', () => {
     await assert.rejects(encode([0, 1], { pad: 'mirror' }), /pad: expected 'repeat' or none, .*found mirror/);
     let decoded = 0;
     for await (const { shape } of vae.clip(six, { output: 'raw' })) {
-      assert.deepEqual(shape, [1, 3, ROWS, COLUMNS]);
+      assert.deepEqual(shape, [3, ROWS, COLUMNS]);
       decoded += 1;
     }
     assert.equal(decoded, 5);

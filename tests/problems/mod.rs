@@ -1,8 +1,8 @@
 //! Catalogue of problems: launches of single kernels with data, for the tests on a GPU.
 //!
 //! Shapes are those of published decoders at reduced size, and awkward ones. `WGVAE_PROBLEMS=REGEX`
-//! selects some; each problem's name is one line. `WGVAE_BRIEF=1` takes one for each kernel, storage
-//! and set of flags.
+//! selects some; each problem's name is one line. `WGVAE_BRIEF=1` takes one for each kernel,
+//! storage and set of flags.
 
 mod attention;
 pub(crate) mod compare;
