@@ -183,6 +183,16 @@ def test_encodes_a_clip_of_seedvr(nodes: dict[str, Any], seedvr: Path) -> None:
         assert images.shape == (5, 16, 16, 3)
 
 
+def test_a_tiny_autoencoder_takes_any_number_of_frames(nodes: dict[str, Any], taehv: Path) -> None:
+    with wgvae.Vae.from_pretrained(taehv, family="taew2_1", device="cpu") as vae:
+        pixels = torch.from_numpy(normal(6, 6, 16, 16, 3)).sigmoid()
+        encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"]
+        assert encoded.shape == (1, 16, 2, 2, 2)
+        frames = (pixels.permute(3, 0, 1, 2)[None] * 2 - 1).contiguous()
+        filled = torch.cat([frames, frames[:, :, -1:], frames[:, :, -1:]], dim=2)
+        assert np.array_equal(encoded.numpy(), vae.clip().encode(filled, unscaled=True))
+
+
 def test_opacity_and_layers(nodes: dict[str, Any], layered: Path) -> None:
     latents = normal(8, 1, 16, 3, 2, 3)
     with wgvae.Vae.from_pretrained(layered, device="cpu") as vae:
