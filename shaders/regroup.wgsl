@@ -3,7 +3,8 @@
 //
 // A channel of the larger tensor has `places` numbers: side * side pixels of several frames, which
 // are one frame of the smaller tensor. Frames come first in their order, then rows, then columns.
-// Of the first frame's places, `missing` frames do not exist; they are zero.
+// The larger tensor lacks its first `missing` frames: means take zeros for them, and nothing is
+// copied to them.
 // The places of one channel follow one another, or if BY_PLACE the channels of one place. A mean
 // takes `count` successive numbers of x. A copy gives each number of x to `count` successive
 // numbers of y.

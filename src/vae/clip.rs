@@ -242,8 +242,8 @@ impl Vae {
     ) -> Result<Encoded> {
         let planes = clip.tiles[0].next().input();
         let (count, size) = (frames.count(), frames.size());
-        let fills = self.config().fills_parts() && count > 0 && count < planes.frames && !clip.filled;
-        if size != planes.size || (count != planes.frames && !fills) || clip.filled {
+        let fills = self.config().fills_parts() && (1..planes.frames).contains(&count);
+        if clip.filled || size != planes.size || (count != planes.frames && !fills) {
             let expected = if clip.filled { 0 } else { planes.frames };
             return Err(Error::input(
                 "frames of the clip",

@@ -396,6 +396,7 @@ fn refuses_other_networks_of_known_classes() {
         ("qwen_image21", "decoder_base_dim", json!(0)),
         ("qwen_image21", "dim_mult", json!([1, 2, 3, 8, 8])),
         ("qwen_image21", "dim_mult", json!([1, 2, 4, 8, 16])),
+        ("wan22_ti2v_5b", "patch_size", json!(0)),
         ("wan22_ti2v_5b", "patch_size", json!(3)),
         ("wan22_ti2v_5b", "patch_size", json!(4)),
         ("wan22_ti2v_5b", "in_channels", json!(8)),
@@ -441,6 +442,12 @@ fn a_change_of_time_needs_multiples_of_four_channels() {
     wan.decoder_base_dim = 5;
     let text = config.validate().expect_err("10 channels").to_string();
     assert!(text.contains("dim_mult") && text.contains("multiples of 4") && text.ends_with("found 10"), "{text}");
+
+    let mut config = family_of("taew2_1");
+    let Network::Tiny(tiny) = &mut config.network else { panic!("a network like TAESD's") };
+    tiny.decoder_block_out_channels[1] = 6;
+    let text = config.validate().expect_err("6 channels").to_string();
+    assert!(text.contains("decoder_block_out_channels") && text.contains("multiples of 4"), "{text}");
 }
 
 /// Returns the shapes of a key list, by name in diffusers' spelling.

@@ -171,6 +171,17 @@ fn shortcuts_are_never_guessed() {
     }
 }
 
+/// At the preview rate a decoder makes one frame of each latent, and the encoder does not fit.
+#[test]
+fn a_model_at_preview_rate_only_decodes() {
+    let checkpoint = check(&key_list("taew2_1.upstream")).unwrap().at_preview_rate().unwrap();
+    assert_eq!(checkpoint.config().temporal_factor(), 1);
+    checkpoint.check_decoder().unwrap();
+    checkpoint.check_encoder().unwrap_err();
+    let text = check(&key_list("wan22.diffusers")).unwrap().at_preview_rate().unwrap_err().to_string();
+    assert!(text.contains("expected a model of TAEHV's family"), "{text}");
+}
+
 /// Pruned decoders keep the names of Wan 2.2's.
 #[test]
 fn a_decoder_of_wan22_may_be_narrower() {

@@ -126,8 +126,9 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
     if (!frame) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
     plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
   }
-  const others = fills && direction === 'encode' ? Math.ceil(frames / plan.frames) - 1 : (frames - 1) / plan.frames;
-  const fitting = fills && direction === 'encode' ? '1 or more' : `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`;
+  const anyCount = fills && direction === 'encode';
+  const others = anyCount ? Math.ceil(frames / plan.frames) - 1 : (frames - 1) / plan.frames;
+  const fitting = anyCount ? '1 or more' : `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`;
   if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', fitting, `${frames}`);
   const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + others * plan.next[fact];
   return { ...plan, parts: 1 + others, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };
