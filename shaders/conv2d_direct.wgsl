@@ -1,11 +1,11 @@
-// conv2d_direct: y = relu?(3x3 convolution of x, stride 1, zero padding 1, + bias). Register tile
-// over pixels of a row.
+// conv2d_direct: y = relu?(3x3 convolution of x, stride 1, padding 1 by zeros or mirrored pixels,
+// + bias). Register tile over pixels of a row.
 //
 // For convolutions where Winograd does not pay: few input or output channels. With taps in time,
 // frame t of y is made of frames t to t + TAPS_T - 1 of x. One invocation: TILE_X neighbouring
 // pixels of one frame by 4 * TILE_N output channels.
 
-//#parts storage output relu
+//#parts storage output relu border
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const TILE_X: u32 = 4u;           // pixels of a row per invocation
@@ -57,14 +57,14 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     for (var dt = 0u; dt < TAPS_T; dt++) {
         for (var ky = 0u; ky < 3u; ky++) {
             let py = image_y + i32(ky) - 1;
-            if (py >= 0 && py < i32(params.height)) {
-                let row = ((py >> SHIFT) - params.x_row0) * i32(params.x_width);
+            if (is_inside(py, i32(params.height))) {
+                let row = ((read_at(py, i32(params.height)) >> SHIFT) - params.x_row0) * i32(params.x_width);
                 var source: array<u32, TILE_X_HALO>;
                 var inside: array<bool, TILE_X_HALO>;
                 for (var i = 0u; i < TILE_X_HALO; i++) { //#unroll
                     let px = image_x + i32(i) - 1;
-                    inside[i] = px >= 0 && px < i32(params.width);
-                    source[i] = u32(row + (clamp(px, 0, i32(params.width) - 1) >> SHIFT)) * x_pixel4 + (frame + dt) * params.c_in4;
+                    inside[i] = is_inside(px, i32(params.width));
+                    source[i] = u32(row + (read_at(px, i32(params.width)) >> SHIFT)) * x_pixel4 + (frame + dt) * params.c_in4;
                 }
                 for (var k = 0u; k < params.c_in4; k++) {
                     var pixels: array<vec4<f32>, TILE_X_HALO>;

@@ -1,5 +1,5 @@
-// pixel_norm_apply: y = x / max(|x|, least) * sqrt(c) * gamma[c], then the activation. |x| is the
-// length over the channels of a pixel.
+// pixel_norm_apply: y = x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c], then the activation.
+// |x| is the length over the channels of a pixel.
 //
 // Each pixel is normalised by itself, without statistics of the image. So the kernel runs on one
 // band at a time, before the band is read. A pixel of y may hold more frames than a pixel of x.
@@ -24,6 +24,7 @@ struct Params {
     y_pixel4: u32,   // elements from pixel to pixel of y
     root: f32,       // sqrt(c)
     least: f32,      // least length of a pixel
+    eps: f32,        // added to its square
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -66,7 +67,7 @@ fn main(
         return;
     }
     let squares = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    let factor = params.root / max(sqrt(squares.x + squares.y + squares.z + squares.w), params.least);
+    let factor = params.root / max(sqrt(squares.x + squares.y + squares.z + squares.w + params.eps), params.least);
     let target_index = params.y_offset + index / params.frames * params.y_pixel4 + index % params.frames * params.channels4;
     for (var k = lane; k < params.channels4; k += LANES) {
         let value = load_stored(x[source + k]) * factor * gamma[k];

@@ -3,11 +3,11 @@
 //
 // A channel of the larger tensor has `places` numbers: side * side pixels of several frames, which
 // are one frame of the smaller tensor. Frames come first in their order, then rows, then columns.
-// The larger tensor lacks its first `missing` frames: means take zeros for them, and nothing is
-// copied to them.
+// The larger tensor lacks its first `missing` frames: means take zeros or the first frame for them,
+// and nothing is copied to them.
 // The places of one channel follow one another, or if BY_PLACE the channels of one place. A mean
 // takes `count` successive numbers of x. A copy gives each number of x to `count` successive
-// numbers of y.
+// numbers of y, or all numbers to y `count` times.
 // One invocation: four channels of one frame of one pixel of y.
 
 //#parts storage output
@@ -36,6 +36,8 @@ struct Params {
     column_step: u32,  // places from column to column: 1, or `side` if columns come before rows
     places: u32,       // places of a channel
     missing: u32,      // frames that the larger tensor does not have in front
+    repeats_first: u32,  // 1 if missing frames are copies of the first, else 0
+    tiled: u32,        // 1 if copies of a number are apart, else 0
     count: u32,        // numbers of a mean, or copies of a number
     scale: f32,        // factor of the result
 }
@@ -56,7 +58,8 @@ fn copied(row: u32, column: u32, frame: u32, channel: u32) -> f32 {
     let pixel = row % side * (side / params.column_step) + column % side * params.column_step;
     let place = at % frames * side * side + pixel;
     let number = select(channel * params.places + place, place * params.channels + channel, BY_PLACE);
-    return channel_of_x(row / side, column / side, at / frames, number / params.count);
+    let tiled = number % (params.channels * params.places / params.count);
+    return channel_of_x(row / side, column / side, at / frames, select(number / params.count, tiled, params.tiled == 1u));
 }
 
 fn mean(row: u32, column: u32, frame: u32, channel: u32) -> f32 {
@@ -67,11 +70,11 @@ fn mean(row: u32, column: u32, frame: u32, channel: u32) -> f32 {
     for (var number = channel * params.count; number < (channel + 1u) * params.count; number++) {
         let place = select(number % params.places, number / x_channels, BY_PLACE);
         let at = frame * frames + place / (side * side);
-        if (at >= params.missing) {
+        if (at >= params.missing || params.repeats_first == 1u) {
             let down = place / (side / params.column_step) % side;
             let right = place / params.column_step % side;
             let source = select(number / params.places, number % x_channels, BY_PLACE);
-            sum += channel_of_x(row * side + down, column * side + right, at - params.missing, source);
+            sum += channel_of_x(row * side + down, column * side + right, max(at, params.missing) - params.missing, source);
         }
     }
     return sum / f32(params.count);

@@ -1,14 +1,14 @@
 // winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2),
 // +-sqrt(2), infinity.
 //
-// d is the input that the convolution reads, zero outside the image. If NORMALIZE, it is
+// d is the input that the convolution reads, zero or mirrored outside the image. If NORMALIZE, it is
 // group-normalised; if ACTIVATION, activated. If SHIFT is 1, it is doubled in size, by nearest
 // neighbour or, if SHUFFLE, from four times the channels. Tiles step by 4 pixels. The channels of
 // all frames follow one another in x and in v, and v may hold more than this launch writes. One
 // invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so
 // that its reads (channels together) and its writes (tiles together) are contiguous.
 
-//#parts storage activation relu transform_in winograd_in_params
+//#parts storage activation relu transform_in winograd_in_params border
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const WORKGROUP_TILES: u32 = 16u; // tiles of one workgroup
@@ -43,12 +43,12 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     var half_done: array<array<Lane, 6>, 6>;
     for (var column = 0; column < 6; column++) { //#unroll
         let px = image_x + column;
-        let column_inside = px >= 0 && px < i32(params.width);
-        let inside_x = clamp(px, 0, i32(params.width) - 1);
+        let column_inside = is_inside(px, i32(params.width));
+        let inside_x = read_at(px, i32(params.width));
         var d: array<Lane, 6>;
         for (var row = 0; row < 6; row++) { //#unroll
             let py = image_y + row;
-            let inside_y = clamp(py, 0, i32(params.height) - 1);
+            let inside_y = read_at(py, i32(params.height));
             let pixel = u32(((inside_y >> SHIFT) - params.x_row0) * i32(params.x_width) + (inside_x >> SHIFT));
             var index = pixel * params.channels4 + channel;
             if (SHUFFLE) {
@@ -58,7 +58,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
             if (NORMALIZE) {
                 value = fma(value, scale, shift);
             }
-            d[row] = select(vec4<f32>(0.0), activate(value), column_inside && py >= 0 && py < i32(params.height));
+            d[row] = select(vec4<f32>(0.0), activate(value), column_inside && is_inside(py, i32(params.height)));
         }
         half_done[column] = transform_in(d[0], d[1], d[2], d[3], d[4], d[5]);
     }

@@ -87,7 +87,7 @@ pub mod clips {
 /// Configurations of models, and the families of published ones.
 pub mod config {
     pub use crate::model::config::{
-        AutoencoderConfig, FAMILIES, Family, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan,
+        AutoencoderConfig, FAMILIES, Family, Kl, Ltx2, Ltx2Level, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan,
     };
 }
 

@@ -42,10 +42,10 @@ pub use self::scaling::scale_latents;
 
 use self::pixels::{Frame, check_finite, place};
 use self::request::Job;
-use self::run::Ready;
+use self::run::{ClipPart, Ready};
 use self::tiled::{DeliverRows, Mosaic};
 use self::weights::VaeWeights;
-use crate::device::{ClipStates, Device};
+use crate::device::Device;
 use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::execution::{Control, RunReport};
@@ -308,7 +308,7 @@ impl Vae {
         };
         let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
         let (run, fallback) =
-            self.run_job(&Job::of_image(request), &inputs, &mut ClipStates::default(), control, &mut check).await?;
+            self.run_job(&Job::of_image(request), &inputs, &mut ClipPart::default(), control, &mut check).await?;
         Ok(Decoded { size: self.image_size(latents), pixels: (), run, fallback })
     }
 

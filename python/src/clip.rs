@@ -41,9 +41,16 @@ pub(crate) fn decode(
     let (columns, rows) = (image.width as usize, image.height as usize);
     let mut clip = block_on(vae.decode_clip(size, options.space(), options.format(), &decode))?;
     watch.images = small(count);
-    for index in 0..count {
-        watch.image = small(index);
-        let part = latents_of(latents.image(index)?, [channels, height, width], index)?.in_space(options.space());
+    let mut index = 0;
+    loop {
+        watch.image = small(index.min(count - 1));
+        let part = if index < count {
+            let image = latents_of(latents.image(index)?, [channels, height, width], index)?;
+            Some(image.in_space(options.space()))
+        } else {
+            None
+        };
+        index += 1;
         let (mut levels, mut floats, mut frames) = (Vec::new(), Vec::new(), 0);
         let mut keep = |pixels: Pixels| {
             frames += 1;
@@ -55,7 +62,17 @@ pub(crate) fn decode(
             }
             Ok(())
         };
-        watch.control(|control| block_on(clip.decode(&part, control, &mut keep)))?;
+        // Without latents: the frames that wait for later ones.
+        let ran = watch.control(|control| match &part {
+            Some(part) => block_on(clip.decode(part, control, &mut keep)).map(Some),
+            None => block_on(clip.finish(control, &mut keep)),
+        })?;
+        if ran.is_none() {
+            return Ok(());
+        }
+        if frames == 0 {
+            continue;
+        }
         hand(take, |py| {
             if options.floats() {
                 array(py, floats, &[frames, 3, rows, columns])
@@ -64,7 +81,6 @@ pub(crate) fn decode(
             }
         })?;
     }
-    Ok(())
 }
 
 /// Encodes frames: levels `[t, h, w, 3]` or floats `[t, 3, h, w]`. Calls `take` with the latents of

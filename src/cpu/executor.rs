@@ -43,6 +43,7 @@ impl Prepared {
             control.check()?;
             let begin = Instant::now();
             let steps = match plan.steps[step].action {
+                Action::Output { .. } if !plan.steps[step].runs(self.turn) => step..step + 1,
                 Action::Output { from, rows } => {
                     self.output(from, rows, sink)?;
                     sink_time += begin.elapsed();
@@ -65,14 +66,16 @@ impl Prepared {
     /// Runs steps from `first` on until `target` has passed or a part of the result is there.
     /// Returns the steps.
     fn compute(&mut self, inputs: &[&[f32]], first: usize, target: Duration) -> Result<Range<usize>> {
-        let Self { cpu, plan, memory, .. } = self;
+        let Self { cpu, plan, memory, turn, .. } = self;
         let (arch, start, mut reached) = (cpu.inner.arch, Instant::now(), first);
         let work = || {
             for step in &plan.steps[first..] {
                 if matches!(step.action, Action::Output { .. }) || (reached > first && start.elapsed() >= target) {
                     break;
                 }
-                memory.step(plan, arch, step, inputs);
+                if step.runs(*turn) {
+                    memory.step(plan, arch, step, inputs);
+                }
                 reached += 1;
             }
         };

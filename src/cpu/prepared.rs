@@ -6,6 +6,7 @@ use super::states::ClipStates;
 use super::{Cpu, CpuBuffer};
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::plan::turns::Turn;
 use crate::tensor::Bytes;
 
 /// A plan with its buffers on the host.
@@ -14,6 +15,8 @@ pub struct Prepared {
     pub(super) plan: Arc<Plan>,
     pub(super) memory: Memory,
     pub(super) picture: Option<CpuBuffer>,
+    /// The part of the clip that the next run is for.
+    pub(super) turn: Turn,
 }
 
 /// Everything that steps read and write.
@@ -57,7 +60,7 @@ impl Prepared {
             bytes => Some(CpuBuffer::new(cpu, "picture", bytes)?),
         };
         let memory = Memory { slots, weights, parked, states: ClipStates::default(), states_of_plan: Vec::new() };
-        Ok(Self { cpu: cpu.clone(), plan, memory, picture })
+        Ok(Self { cpu: cpu.clone(), plan, memory, picture, turn: Turn::default() })
     }
 
     /// Returns the picture that the last run left, with its padded rows. `None` if the plan leaves
@@ -66,11 +69,12 @@ impl Prepared {
         self.picture.as_ref().map(|picture| bytemuck::cast_slice(picture.values()))
     }
 
-    /// Sets the states of the clip, which the next run reads and writes.
+    /// Sets the states of the clip, which the next run reads and writes, and the part that it is for.
     ///
     /// # Panics
     /// If `states` lacks a state of the plan, which is a bug in this crate.
-    pub fn put_states(&mut self, states: ClipStates) {
+    pub fn put_states(&mut self, states: ClipStates, turn: Turn) {
+        self.turn = turn;
         self.memory.states_of_plan = states.find(&self.plan.states);
         assert!(!self.memory.states_of_plan.contains(&usize::MAX), "states of another clip");
         self.memory.states = states;

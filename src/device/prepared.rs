@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::execution::{Control, HasCores, HasGpus, RowSink, RunReport};
 use crate::gpu::{self, GpuBuffer, HostBytes, Input};
 use crate::plan::Plan;
+use crate::plan::turns::Turn;
 
 /// The place of a plan's weight.
 #[derive(Debug, Clone)]
@@ -91,11 +92,11 @@ impl Prepared {
         }
     }
 
-    /// Sets the states of the clip, which the next run reads and writes.
-    pub(crate) fn put_states(&mut self, states: ClipStates) {
+    /// Sets the states of the clip, which the next run reads and writes, and the part that it is for.
+    pub(crate) fn put_states(&mut self, states: ClipStates, turn: Turn) {
         match self {
-            Self::Gpu(_, prepared) => prepared.put_states(states.on_gpu()),
-            Self::Cpu(_, prepared) => prepared.put_states(states.on_cpu()),
+            Self::Gpu(_, prepared) => prepared.put_states(states.on_gpu(), turn),
+            Self::Cpu(_, prepared) => prepared.put_states(states.on_cpu(), turn),
         }
     }
 

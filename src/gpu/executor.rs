@@ -144,7 +144,7 @@ impl Prepared {
     /// no room for any of them.
     async fn submit(&mut self, inputs: &[&[f32]], at: &mut Position, target: Duration) -> Result<Option<Flight>> {
         let (gpu, plan) = (self.gpu.clone(), Arc::clone(&self.plan));
-        let end = self.pace.submission_end(&plan, at.step, target);
+        let end = self.pace.submission_end(&plan, self.turn, at.step, target);
         let doing = format!("running \"{}\"", plan.stages[plan.steps[end - 1].stage]);
         gpu.scoped(&doing, || self.submit_up_to(&plan, inputs, at, end)).await?
     }
@@ -176,7 +176,7 @@ impl Prepared {
         });
         *at = last;
         let steps = first.step..last.step;
-        let works = works(plan, steps.clone(), first.bytes, last.bytes);
+        let works = works(plan, self.turn, steps.clone(), first.bytes, last.bytes);
         Ok(Some(Flight { steps, stage, works, readbacks, uploads, done }))
     }
 

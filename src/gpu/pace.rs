@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::limits::DeviceKind;
+use crate::plan::turns::Turn;
 use crate::plan::{Plan, Step};
 
 /// The work of a submission, by kernel.
@@ -37,9 +38,12 @@ impl SubmissionPace {
     }
 
     /// Returns the step after the last one of a submission that begins with `start` and should take
-    /// `target`.
-    pub(super) fn submission_end(&self, plan: &Plan, start: usize, target: Duration) -> usize {
+    /// `target` in this part of a clip.
+    pub(super) fn submission_end(&self, plan: &Plan, turn: Turn, start: usize, target: Duration) -> usize {
         let seconds = |step: &Step| {
+            if !step.runs(turn) {
+                return 0.0;
+            }
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]
             let work = plan.work(step) as f64;
             work * self.seconds * self.factors.get(&kind(step)).unwrap_or(&Self::UNKNOWN)
@@ -75,13 +79,13 @@ impl SubmissionPace {
     }
 }
 
-/// Returns the work of `steps`, less `done` bytes of the first step that were transferred before,
+/// Returns the work of `steps` in a part of a clip, less `done` bytes of the first step that were transferred before,
 /// plus `begun` bytes of the step after the last.
-pub(super) fn works(plan: &Plan, steps: Range<usize>, done: u64, begun: u64) -> Works {
+pub(super) fn works(plan: &Plan, turn: Turn, steps: Range<usize>, done: u64, begun: u64) -> Works {
     let mut works = Works::new();
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let mut add = |kind, work: u64, sign: f64| *works.entry(kind).or_insert(0.0) += sign * work as f64;
-    for step in &plan.steps[steps] {
+    for step in plan.steps[steps].iter().filter(|step| step.runs(turn)) {
         add(kind(step), plan.work(step), 1.0);
     }
     add(None, plan.transfer_work(begun), 1.0);

@@ -13,6 +13,7 @@ use super::upload::Uploads;
 use super::{Gpu, HostBytes};
 use crate::error::Result;
 use crate::plan::memory::Staging;
+use crate::plan::turns::Turn;
 use crate::plan::{BufferId, Plan, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
@@ -40,6 +41,8 @@ pub struct Prepared {
     pub(super) states: ClipStates,
     /// For each state of the plan, its index in `states`.
     pub(super) states_of_plan: Vec<usize>,
+    /// The part of the clip that the next run is for.
+    pub(super) turn: Turn,
     pub(super) pace: SubmissionPace,
     // The bind groups refer to these buffers.
     _params: GpuBuffer,
@@ -104,6 +107,7 @@ impl Prepared {
             picture,
             states: ClipStates::default(),
             states_of_plan: Vec::new(),
+            turn: Turn::default(),
             _params: params,
             _unused: unused,
         })
@@ -114,11 +118,12 @@ impl Prepared {
         self.picture.as_ref()
     }
 
-    /// Sets the states of the clip, which the next run reads and writes.
+    /// Sets the states of the clip, which the next run reads and writes, and the part that it is for.
     ///
     /// # Panics
     /// If `states` lacks a state of the plan, which is a bug in this crate.
-    pub fn put_states(&mut self, states: ClipStates) {
+    pub fn put_states(&mut self, states: ClipStates, turn: Turn) {
+        self.turn = turn;
         self.states_of_plan = states.find(&self.plan.states);
         assert!(!self.states_of_plan.contains(&usize::MAX), "states of another clip");
         self.states = states;

@@ -47,12 +47,15 @@ impl<'a> Recorder<'a> {
     pub(super) fn record(&mut self) -> Result<()> {
         let plan = std::sync::Arc::clone(&self.prepared.plan);
         while self.at.step < self.end {
-            let whole = match &plan.steps[self.at.step].action {
+            let step = &plan.steps[self.at.step];
+            let runs = step.runs(self.prepared.turn);
+            let whole = match &step.action {
                 Action::Dispatch { .. } => {
                     let end = self.record_pass();
                     self.at.step = end;
                     continue;
                 }
+                _ if !runs => true,
                 Action::Copy { from, to, bytes } => {
                     let ((source, from), (target, to)) = (self.prepared.place(*from), self.prepared.place(*to));
                     self.encoder.copy_buffer_to_buffer(source.raw(), from, target.raw(), to, Some(*bytes));
@@ -73,16 +76,21 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    /// Records the next launches that belong to one stage. Returns the step after them.
+    /// Records the next launches that belong to one stage, as far as it is their turn. Returns the
+    /// step after them.
     fn record_pass(&mut self) -> usize {
-        let Prepared { plan, commands, timestamps, .. } = &*self.prepared;
+        let Prepared { plan, commands, timestamps, turn, .. } = &*self.prepared;
         let (start, stage) = (self.at.step, plan.steps[self.at.step].stage);
         let belongs = |at: &usize| plan.steps[*at].stage == stage && commands.is_launch(*at);
         let end = (start..self.end).take_while(belongs).last().map_or(start, |last| last + 1);
+        let mut launches = (start..end).filter(|step| plan.steps[*step].runs(*turn)).peekable();
+        if launches.peek().is_none() && timestamps.is_none() {
+            return end;
+        }
         let timestamp_writes = timestamps.as_ref().and_then(|timestamps| timestamps.writes(plan, start..end));
         let descriptor = wgpu::ComputePassDescriptor { label: Some(&plan.stages[stage]), timestamp_writes };
         let mut pass = self.encoder.begin_compute_pass(&descriptor);
-        for step in start..end {
+        for step in launches {
             commands.record(&mut pass, step);
         }
         end

@@ -1,19 +1,19 @@
 //! The tensors of a model: their place, their names, and how to read them. Opening a checkpoint
 //! reads and checks headers only; weights are read on request.
 
-mod batch_norm;
 mod facts;
 mod scale;
 mod stand_in;
+mod statistics;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use self::batch_norm::BatchNorm;
 pub use self::scale::LatentScale;
 use self::scale::{decide, family_of_architecture, other_network, with_scale_of};
+use self::statistics::Statistics;
 use super::convert::first_non_finite;
 use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
@@ -32,7 +32,7 @@ pub struct Checkpoint {
     /// Names of tensors that begin like the encoder but are no part of the network.
     strange_in_encoder: Vec<String>,
     derived: Derived,
-    batch_norm: Option<BatchNorm>,
+    statistics: Option<Statistics>,
     /// Scale of the VAE's own latents by file names and contents, used if the config does not give
     /// it.
     own_latents: OwnLatents,
@@ -289,12 +289,12 @@ impl Checkpoint {
             layout,
             strange_in_encoder,
             derived,
-            batch_norm: None,
+            statistics: None,
             own_latents: OwnLatents::Unknown,
             config: unscaled,
             scale: unknown,
         };
-        checkpoint.batch_norm = BatchNorm::read(&checkpoint).await?;
+        checkpoint.statistics = Statistics::read(&checkpoint).await?;
         checkpoint.own_latents = own_latents.unwrap_or_else(|| checkpoint.own_latents_by_name(hint));
         match config {
             Some(config) => match checkpoint.difference(&config) {
@@ -309,7 +309,7 @@ impl Checkpoint {
     /// Takes config and scale from the weights alone.
     fn decide(&mut self, hint: Option<&str>) -> Result<()> {
         let (config, scale) = decide(&self.derived, hint)?;
-        if config.batch_norm_eps.is_some() && self.batch_norm.is_none() {
+        if config.has_stored_statistics() && self.statistics.is_none() {
             // The network belongs to a family that keeps statistics of its latents among its
             // weights, but this file lacks them. The VAE's own latents still work.
             self.scale = LatentScale::Unknown {

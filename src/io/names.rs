@@ -30,6 +30,9 @@ pub enum Layout {
     Taesd,
     /// `decoder.upsamples.0.residual.2.weight`; blocks are numbered across all levels.
     Wan,
+    /// `decoder.up_blocks.2.res_blocks.0.conv1.conv.weight`; levels and the size changes between
+    /// them are numbered together.
+    Ltx,
 }
 
 impl fmt::Display for Layout {
@@ -39,6 +42,7 @@ impl fmt::Display for Layout {
             Self::Ldm => "LDM",
             Self::Taesd => "TAESD",
             Self::Wan => "Wan",
+            Self::Ltx => "LTX",
         })
     }
 }

@@ -30,6 +30,8 @@ pub struct Conv2dDirect {
     pub upsample: bool,
     /// Taps in time.
     pub times: u32,
+    /// True if x is mirrored at the image's borders, instead of zero beyond them.
+    pub mirror: bool,
     /// True if the result is cut off below 0.
     pub relu: bool,
     /// Register tile.
@@ -55,6 +57,7 @@ impl Conv2dDirect {
                     ("TAPS_T", Value::U32(self.times)),
                     ("SHIFT", Value::U32(u32::from(self.upsample))),
                     ("RELU", Value::Bool(self.relu)),
+                    ("MIRROR", Value::Bool(self.mirror)),
                     ("Stored", Value::Type(self.input.wgsl_type())),
                     ("Output", Value::Type(self.output.wgsl_type())),
                 ],

@@ -36,6 +36,7 @@ pub(super) const PARTS: &[(&str, &str)] = parts![
     "transform_in",
     "transform_out",
     "transform_weights",
+    "border",
     "winograd_in_params",
     "winograd_out_params",
 ];

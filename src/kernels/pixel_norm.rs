@@ -11,7 +11,7 @@ params! {
     /// Parameters of `pixel_norm_apply`.
     PixelNormParams, PARAMS {
         pixels: u32, channels4: u32, frames: u32, x_offset: u32, y_offset: u32, y_pixel4: u32,
-        root: f32, least: f32,
+        root: f32, least: f32, eps: f32,
     }
 }
 

@@ -8,7 +8,7 @@ params! {
     RegroupParams, PARAMS {
         pixels: u32, width: u32, frames: u32, channels: u32, channels4: u32, x_width: u32, x_frames: u32,
         x_channels4: u32, x_offset: u32, y_offset: u32, y_row: u32, side: u32, column_step: u32, places: u32,
-        missing: u32, count: u32, scale: f32,
+        missing: u32, repeats_first: u32, tiled: u32, count: u32, scale: f32,
     }
 }
 

@@ -19,8 +19,10 @@ pub enum WeightLayout {
         filter: u32,
         /// Input channels, not padded.
         c_in: u32,
-        /// Output channels, not padded.
+        /// Output channels of the whole filter, not padded.
         c_out: u32,
+        /// First output channel that is stored, and the one after the last.
+        columns: (u32, u32),
     },
     /// A vector `[c]`, stored as f32.
     Vector {
@@ -29,12 +31,35 @@ pub enum WeightLayout {
     },
 }
 
+/// Largest filter that is stored as one weight, bytes: WebGPU's default limit of a binding.
+const MOST_FILTER_BYTES: u64 = 128 << 20;
+
 impl WeightLayout {
+    /// Returns the layout of a whole filter.
+    pub fn filter(times: u32, filter: u32, c_in: u32, c_out: u32) -> Self {
+        Self::Filter { times, filter, c_in, c_out, columns: (0, c_out) }
+    }
+
+    /// Returns the parts of a filter, each with some of the output channels, that are weights of
+    /// their own. One part, if the filter is not larger than a binding.
+    pub fn parts(self, storage: Storage) -> Vec<Self> {
+        // As many channels as any block of columns that products need together.
+        const STEP: u32 = 64;
+        let Self::Filter { times, filter, c_in, c_out, .. } = self else { return vec![self] };
+        let most = MOST_FILTER_BYTES / Self::filter(times, filter, c_in, STEP).bytes(storage).0.max(1);
+        let most = u32::try_from(most).unwrap_or(u32::MAX).max(1).saturating_mul(STEP);
+        let part = |first: u32| {
+            let columns = (first, c_out.min(first.saturating_add(most)));
+            Self::Filter { times, filter, c_in, c_out, columns }
+        };
+        (0..c_out).step_by(most as usize).map(part).collect()
+    }
+
     /// Returns the elements of the file's tensor that `slice` covers. Returns `None` if the
     /// weight comes from no file.
     fn file_elements(self, slice: WeightSlice) -> Option<u64> {
         let (rows, rest) = match self {
-            Self::Filter { times, filter, c_in, c_out } => {
+            Self::Filter { times, filter, c_in, c_out, .. } => {
                 (c_out, u64::from(c_in) * u64::from(times * filter * filter))
             }
             Self::Vector { channels } => (channels, 1),
@@ -48,16 +73,16 @@ impl WeightLayout {
             }
             WeightSlice::Rows { of, .. } => Some(u64::from(of) * rest),
             WeightSlice::Inputs { of, .. } => Some(u64::from(rows) * rest * u64::from(of)),
-            WeightSlice::Zeros | WeightSlice::Transform => None,
+            WeightSlice::Zeros | WeightSlice::Ones | WeightSlice::Transform => None,
         }
     }
 
     /// Returns the bytes on the GPU.
     pub fn bytes(self, storage: Storage) -> Bytes {
         match self {
-            Self::Filter { times, filter, c_in, c_out } => {
+            Self::Filter { times, filter, c_in, columns: (first, end), .. } => {
                 let rows = u64::from(times * filter * filter) * u64::from(c_in.next_multiple_of(4));
-                Bytes(rows * u64::from(c_out.div_ceil(4)) * storage.vec4_bytes())
+                Bytes(rows * u64::from((end - first).div_ceil(4)) * storage.vec4_bytes())
             }
             Self::Vector { channels } => Bytes(u64::from(channels.next_multiple_of(4)) * 4),
         }
@@ -82,6 +107,7 @@ fn row(slice: WeightSlice, out: usize) -> usize {
         | WeightSlice::Inputs { .. }
         | WeightSlice::InputTaps { .. }
         | WeightSlice::Zeros
+        | WeightSlice::Ones
         | WeightSlice::Transform => out,
     }
 }
@@ -138,6 +164,7 @@ impl Taken {
             | WeightSlice::Rows { .. }
             | WeightSlice::Frames { .. }
             | WeightSlice::Zeros
+            | WeightSlice::Ones
             | WeightSlice::Transform => whole,
         }
     }
@@ -179,22 +206,25 @@ pub(crate) fn pack_into(
     packed.clear();
     match layout {
         WeightLayout::Vector { channels } => {
-            let value = |out: usize| if slice == WeightSlice::Zeros { 0.0 } else { values[row(slice, out)] * factor };
+            let value = |out: usize| match slice {
+                WeightSlice::Zeros => 0.0,
+                WeightSlice::Ones => 1.0,
+                _ => values[row(slice, out)] * factor,
+            };
             let padding = (channels..channels.next_multiple_of(4)).map(|_| 0.0);
             packed.extend((0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes));
         }
-        WeightLayout::Filter { times, filter, c_in, c_out } => {
-            let (times, taps_of_frame, c_in, c_out) =
-                (times as usize, (filter * filter) as usize, c_in as usize, c_out as usize);
-            let (rows, columns) = (c_in.next_multiple_of(4), c_out.next_multiple_of(4));
+        WeightLayout::Filter { times, filter, c_in, columns: (first, end), .. } => {
+            let (times, taps_of_frame, c_in) = (times as usize, (filter * filter) as usize, c_in as usize);
+            let (rows, columns) = (c_in.next_multiple_of(4), (end - first).next_multiple_of(4) as usize);
             let taken = Taken::new(slice, times, taps_of_frame, c_in);
             let element = element_bytes(storage);
             packed.resize(times * taps_of_frame * rows * columns * element, 0);
             let mut block = vec![0.0_f32; times * taps_of_frame * INPUTS * columns];
             for start in (0..c_in).step_by(INPUTS) {
                 let inputs = INPUTS.min(c_in - start);
-                for out in 0..c_out {
-                    let row = row(slice, out);
+                for (out, channel) in (first as usize..end as usize).enumerate() {
+                    let row = row(slice, channel);
                     for (input, time) in (0..inputs).flat_map(|input| (0..times).map(move |time| (input, time))) {
                         let stored = if taken.latest_first { times - 1 - time } else { time };
                         let at = row * taken.row + (start + input) * taken.input + taken.first + stored * taken.time;

@@ -93,6 +93,8 @@ pub struct WinogradPrologue {
     pub activation: Option<Activation>,
     /// Doubling of the size.
     pub doubling: Option<Doubling>,
+    /// True if the result is mirrored at the image's borders, instead of zero beyond them.
+    pub mirror: bool,
 }
 
 /// Interface of `winograd_in_pairs`.
@@ -123,6 +125,7 @@ pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradProlo
         ("SHIFT", Value::U32(u32::from(prologue.doubling.is_some()))),
         ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
         ("HALVES", Value::Bool(storages.transformed != Storage::F32)),
+        ("MIRROR", Value::Bool(prologue.mirror)),
     ];
     let (file, workgroups) = match transforms {
         Transforms::Runs => {

@@ -1,6 +1,6 @@
 //! Building blocks of several networks: resnets, attention, and the middle block.
 
-use super::graph::{Conv2d, Graph, PastFrames, TensorId, Time, WeightSlice, Window};
+use super::graph::{Border, Conv2d, Graph, PastFrames, PixelNormKind, Regroup, TensorId, Time, WeightSlice, Window};
 
 /// The eps of every group norm (`resnet_eps=1e-6`; torch's default of 1e-5 is not used).
 const NORM_EPS: f32 = 1e-6;
@@ -11,7 +11,7 @@ pub(super) enum NormKind {
     /// Group norm over the whole image, with this number of groups.
     Group(u32),
     /// Norm over the channels of each pixel by itself.
-    Pixel,
+    Pixel(PixelNormKind),
 }
 
 /// The part of a clip that a graph computes. A frame depends only on frames before it, so a clip
@@ -53,24 +53,34 @@ pub(super) struct Blocks {
     pub(super) graph: Graph,
     pub(super) norm: NormKind,
     pub(super) kernel: Kernel,
+    /// Border of the 3x3 convolutions that keep the size.
+    pub(super) border: Border,
 }
 
 impl Blocks {
     pub(super) fn new(norm: NormKind, kernel: Kernel) -> Self {
-        Self { graph: Graph::default(), norm, kernel }
+        Self { graph: Graph::default(), norm, kernel, border: Border::Around }
     }
 
     /// Adds a 3x3 convolution to `channels` channels.
     pub(super) fn conv3(&mut self, name: &str, x: TensorId, channels: u32) -> TensorId {
-        let conv = self.kernel.conv(name, Window::same(3), 1);
+        let conv = self.kernel.conv(name, Window { border: self.border, ..Window::same(3) }, 1);
         self.graph.convolution(name, x, channels, conv)
+    }
+
+    /// Returns the frames that the 3x3 convolution `name` sees: those of `x`, or a window.
+    pub(super) fn seen(&mut self, name: &str, x: TensorId) -> TensorId {
+        match self.kernel {
+            Kernel::Frames(PastFrames::Window) => self.graph.window(&format!("{name} (frames)"), x),
+            Kernel::Frames(_) | Kernel::Image(_) => x,
+        }
     }
 
     /// Adds a norm.
     pub(super) fn norm(&mut self, name: &str, x: TensorId) -> TensorId {
         match self.norm {
             NormKind::Group(groups) => self.graph.group_norm(name, x, groups, NORM_EPS),
-            NormKind::Pixel => self.graph.pixel_norm(name, x),
+            NormKind::Pixel(kind) => self.graph.pixel_norm(name, x, kind),
         }
     }
 
@@ -94,17 +104,24 @@ impl Blocks {
         channels: u32,
         residual: impl FnOnce(&mut Graph, TensorId) -> TensorId,
     ) -> TensorId {
-        let mut hidden = self.norm_silu(&format!("{name}.norm1"), x);
-        hidden = self.conv3(&format!("{name}.conv1"), hidden, channels);
+        let [conv1, conv2] = ["conv1", "conv2"].map(|conv| format!("{name}.{conv}"));
+        let seen = self.seen(&conv1, x);
+        let mut hidden = self.norm_silu(&format!("{name}.norm1"), seen);
+        hidden = self.conv3(&conv1, hidden, channels);
+        hidden = self.seen(&conv2, hidden);
         hidden = self.norm_silu(&format!("{name}.norm2"), hidden);
         // Before `conv2`, which adds to the residual's memory.
-        let own = if self.graph.shape(x).channels == channels {
+        let own = if seen != x {
+            // Both convolutions lag one frame behind.
+            let late = Regroup { of_window: Some(0), ..Regroup::COPY };
+            self.graph.regroup(&format!("{name} (residual)"), seen, late, channels, None)
+        } else if self.graph.shape(x).channels == channels {
             x
         } else {
             self.graph.conv2d(&format!("{name}.conv_shortcut"), x, channels, 1)
         };
         let residual = residual(&mut self.graph, own);
-        hidden = self.conv3(&format!("{name}.conv2"), hidden, channels);
+        hidden = self.conv3(&conv2, hidden, channels);
         self.graph.add(residual, hidden)
     }
 

@@ -16,7 +16,7 @@ pub use self::json::is_supported_class;
 pub use self::latents::{LatentSpace, OwnLatents, Packing};
 pub(crate) use self::network::Halves;
 use self::network::NetworkFacts;
-pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
+pub use self::network::{Kl, Ltx2, Ltx2Level, Network, SeedVr, SizeChange, Tiny, Wan};
 pub use self::shapes::Derived;
 
 use serde::Serialize;
@@ -161,6 +161,16 @@ impl AutoencoderConfig {
     /// latents without loss or are decoded from them.
     pub fn image_step(&self, space: LatentSpace) -> u32 {
         self.latent_factor(space).saturating_mul(self.latent_step(space))
+    }
+
+    /// Returns the fewest latents along each side that the decoder takes.
+    pub(crate) fn least_latents(&self) -> u32 {
+        self.network.facts().least_latents
+    }
+
+    /// True if mean and deviation of the latents are stored among the weights.
+    pub(crate) fn has_stored_statistics(&self) -> bool {
+        self.batch_norm_eps.is_some() || matches!(self.network, Network::Ltx2(_))
     }
 
     /// Returns the number of factors, summands and statistics: one for each channel of each place

@@ -21,12 +21,20 @@ pub struct Shape {
     pub width: u32,
     /// Number of channels, without padding.
     pub channels: u32,
+    /// Frame of the clip that is its first frame in the first part. Negative in a network that sees
+    /// later frames: its tensors lag behind the latents, and begin with frames that do not exist.
+    pub first: i32,
 }
 
 impl Shape {
     /// Returns the shape of one frame.
     pub const fn image(height: u32, width: u32, channels: u32) -> Self {
-        Self { frames: 1, height, width, channels }
+        Self { frames: 1, height, width, channels, first: 0 }
+    }
+
+    /// Returns the part in which its first frame that exists comes, counted from 0.
+    pub fn delay(self) -> u32 {
+        self.first.unsigned_abs() / self.frames
     }
 
     /// Returns the number of groups of four channels in one frame, rounded up. Channels lie in
@@ -119,7 +127,7 @@ impl Window {
     /// Returns the number of rows or columns of zeros before the first.
     pub fn before(self) -> u32 {
         match self.border {
-            Border::Around => self.side / 2,
+            Border::Around | Border::Mirror => self.side / 2,
             Border::After => 0,
         }
     }
@@ -127,20 +135,23 @@ impl Window {
     /// Returns the extent of the output for an input of `extent`.
     pub fn output(self, extent: u32) -> u32 {
         let zeros = match self.border {
-            Border::Around => self.side / 2 * 2,
+            Border::Around | Border::Mirror => self.side / 2 * 2,
             Border::After => 1,
         };
         (extent + zeros - self.side) / self.stride + 1
     }
 }
 
-/// Placement of zeros around the input of a filter.
+/// Placement of zeros, or of other pixels, around the input of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Border {
     /// Half a filter on all four sides.
     Around,
     /// One row below and one column to the right, none above and to the left.
     After,
+    /// Half a filter on all four sides, not of zeros but of the pixels that mirror the border (torch's
+    /// `reflect`). The stride is 1, and the input has at least two rows and columns.
+    Mirror,
 }
 
 /// Movement of a filter over frames. There is one output for each position at which the filter fits
@@ -158,6 +169,9 @@ pub struct Time {
 /// Frames before the first frame of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PastFrames {
+    /// None: the input is a window, which has them ([`Op::Window`]). An output frame is in the
+    /// middle of the frames that it sees.
+    Window,
     /// The last [`Time::kept`] frames of its input in the part before. Zeros before the first part.
     Kept,
     /// Copies of the first frame, as many as the filter needs.
@@ -168,14 +182,15 @@ impl Time {
     /// Returns the number of past frames that the filter covers.
     pub fn before(self) -> u32 {
         match self.past {
+            PastFrames::Window => 0,
             PastFrames::Kept => self.kept(),
             PastFrames::Copies => self.taps - 1,
         }
     }
 
-    /// Returns the number of its last input frames that it needs again for the next part.
+    /// Returns the number of its last input frames that it keeps for the next part.
     pub fn kept(self) -> u32 {
-        self.taps - self.stride
+        if self.past == PastFrames::Window { 0 } else { self.taps - self.stride }
     }
 
     /// Returns the number of output frames for `frames` input frames.
@@ -187,7 +202,8 @@ impl Time {
 /// Weights of a network: a tensor of the file, and the slice of it that is used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight {
-    /// Name of the tensor in diffusers' spelling. Empty for [`WeightSlice::Zeros`].
+    /// Name of the tensor in diffusers' spelling. Empty for [`WeightSlice::Zeros`] and
+    /// [`WeightSlice::Ones`].
     pub name: String,
     /// The slice.
     pub take: WeightSlice,
@@ -197,6 +213,11 @@ impl Weight {
     /// Returns the weight that uses all of the tensor `name`.
     pub fn all(name: impl Into<String>) -> Self {
         Self { name: name.into(), take: WeightSlice::All }
+    }
+
+    /// Returns ones, in place of a tensor that the file does not have.
+    pub fn ones() -> Self {
+        Self { name: String::new(), take: WeightSlice::Ones }
     }
 }
 
@@ -259,6 +280,8 @@ pub enum WeightSlice {
     },
     /// Zeros, without a tensor, for a bias that the network does not have.
     Zeros,
+    /// Ones, without a tensor, for the factors of a norm that has none.
+    Ones,
     /// Factors and summands of the input, without a tensor. They come from the config
     /// ([`Transform`]).
     Transform,
@@ -359,6 +382,16 @@ pub struct Regroup {
     /// Frames before the first frame of the larger tensor that it does not have: they are zero when
     /// means are taken, and copies to them are dropped. An image is the last of `frames`.
     pub missing: u32,
+    /// True if missing frames are copies of the first, instead of zero.
+    pub repeats_first: bool,
+    /// True if the result has more frames, although its size stays.
+    pub longer: bool,
+    /// True if a tensor that grows is copied as a whole several times, instead of channel by
+    /// channel.
+    pub tiled: bool,
+    /// First frame that is read of a window, of two less than it has ([`Op::Window`]). `None` if
+    /// the input is no window.
+    pub of_window: Option<u32>,
     /// True if the places of a frame are in order of column and row, as in Wan 2.2's patches.
     pub by_column: bool,
     /// Order of the larger tensor's places: all places of a channel, then those of the next, or if
@@ -371,8 +404,18 @@ pub struct Regroup {
 
 impl Regroup {
     /// Copies a tensor.
-    pub const COPY: Self =
-        Self { resize: Resize::Keep, frames: 1, missing: 0, by_column: false, by_place: false, row: None };
+    pub const COPY: Self = Self {
+        resize: Resize::Keep,
+        frames: 1,
+        missing: 0,
+        repeats_first: false,
+        longer: false,
+        tiled: false,
+        of_window: None,
+        by_column: false,
+        by_place: false,
+        row: None,
+    };
 
     /// Returns the side of the square of pixels that correspond to one pixel of the smaller tensor.
     pub fn side(self) -> u32 {
@@ -385,7 +428,7 @@ impl Regroup {
 
     /// True if the result is larger than the input.
     pub fn grows(self) -> bool {
-        matches!(self.resize, Resize::Double | Resize::Quadruple)
+        self.longer || matches!(self.resize, Resize::Double | Resize::Quadruple)
     }
 
     /// Returns the number of places of a channel of the larger tensor.
@@ -393,14 +436,19 @@ impl Regroup {
         self.frames * self.side() * self.side()
     }
 
-    /// Returns the number of frames of the result for `frames` frames of the input.
+    /// Returns the first frame that is read of an input of `frames` frames, and the number of them.
+    pub fn read(self, frames: u32) -> (u32, u32) {
+        self.of_window.map_or((0, frames), |first| (first, frames - WINDOW))
+    }
+
+    /// Returns the number of frames of the result for `frames` frames that are read.
     pub fn output(self, frames: u32) -> u32 {
         if self.grows() { frames * self.frames - self.missing } else { (frames + self.missing) / self.frames }
     }
 
     /// True if a tensor of `from` channels is copied to `to` channels. Otherwise means are taken.
     pub fn copies(self, from: u32, to: u32) -> bool {
-        self.grows() || self.resize == Resize::Keep && from < to
+        self.grows() || self.resize == Resize::Keep && self.frames == 1 && from < to
     }
 
     /// Returns the number of places of one mean, or of one channel's copies, between tensors of
@@ -411,6 +459,9 @@ impl Regroup {
         if smaller > 0 && places.is_multiple_of(smaller) { places / smaller } else { 0 }
     }
 }
+
+/// Number of frames of a window that belong to the part before.
+pub const WINDOW: u32 = 2;
 
 /// The operation of a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -426,9 +477,8 @@ pub enum Op {
         /// Number added to the variance.
         eps: f32,
     },
-    /// Norm of each pixel by itself: `x / max(|x|, 1e-12) * sqrt(c) * gamma[c]`, where `|x|` runs
-    /// over channels. Weights: `NAME.gamma` `[c]`.
-    PixelNorm,
+    /// Norm of each pixel by itself, where `|x|` runs over channels.
+    PixelNorm(PixelNormKind),
     /// A function of each number.
     Activate(Activation),
     /// Returns the input unchanged. Its last frames are kept for a convolution of the next part, as
@@ -439,6 +489,9 @@ pub enum Op {
         /// Number of frames to keep.
         frames: u32,
     },
+    /// Returns the input with the [`WINDOW`] frames before it, those of the part before, in front.
+    /// Before the first frame of a clip come copies of it, and after the last frame copies of that.
+    Window,
     /// Doubles height and width.
     Double(Doubling),
     /// The sum of the two inputs: residual, branch.
@@ -450,6 +503,15 @@ pub enum Op {
     Attention,
     /// The model's output.
     Output(Ending),
+}
+
+/// Formula of a norm of pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PixelNormKind {
+    /// `x / max(|x|, 1e-12) * sqrt(c) * gamma[c]`, as in Wan. Weights: `NAME.gamma` `[c]`.
+    Gamma,
+    /// `x / sqrt(mean(x^2) + 1e-8)`, without weights, as in LTX-2.
+    Plain,
 }
 
 /// One operation.
@@ -512,7 +574,8 @@ impl Graph {
         let shape = self.shape(input);
         let [height, width] = [shape.height, shape.width].map(|extent| conv.window.output(extent));
         let frames = conv.phases * conv.time.map_or(shape.frames, |time| time.output(shape.frames));
-        self.push(name.to_owned(), Op::Conv2d(conv), &[input], Shape { frames, height, width, channels })
+        let first = shape.first + i32::from(conv.time.is_some_and(|time| time.past == PastFrames::Window));
+        self.push(name.to_owned(), Op::Conv2d(conv), &[input], Shape { frames, height, width, channels, first })
     }
 
     /// Adds a group norm.
@@ -521,8 +584,8 @@ impl Graph {
     }
 
     /// Adds a norm of each pixel.
-    pub fn pixel_norm(&mut self, name: &str, input: TensorId) -> TensorId {
-        self.push(name.to_owned(), Op::PixelNorm, &[input], self.shape(input))
+    pub fn pixel_norm(&mut self, name: &str, input: TensorId, kind: PixelNormKind) -> TensorId {
+        self.push(name.to_owned(), Op::PixelNorm(kind), &[input], self.shape(input))
     }
 
     /// Adds a SiLU.
@@ -538,6 +601,13 @@ impl Graph {
     /// Keeps the last `frames` frames for the convolution `by` of the next part.
     pub fn keep(&mut self, input: TensorId, by: String, frames: u32) -> TensorId {
         self.push("keep".to_owned(), Op::Keep { by, frames }, &[input], self.shape(input))
+    }
+
+    /// Adds the frames before those of `input`. `name` is that of the frames that are kept.
+    pub fn window(&mut self, name: &str, input: TensorId) -> TensorId {
+        let shape = self.shape(input);
+        let window = Shape { frames: shape.frames + WINDOW, first: shape.first - WINDOW.cast_signed(), ..shape };
+        self.push(name.to_owned(), Op::Window, &[input], window)
     }
 
     /// Adds a doubling of height and width by nearest neighbour.
@@ -580,8 +650,9 @@ impl Graph {
         channels: u32,
         sum: Option<TensorId>,
     ) -> TensorId {
-        let Shape { frames, height, width, channels: from } = self.shape(input);
+        let Shape { frames, height, width, channels: from, first } = self.shape(input);
         let count = regroup.count(from, channels);
+        let (skipped, frames) = regroup.read(frames);
         let fits = regroup.grows() || (frames + regroup.missing).is_multiple_of(regroup.frames);
         assert!(fits && count > 0, "{regroup:?} of {frames} frames and {from} to {channels} channels");
         if regroup.row.is_some() {
@@ -592,7 +663,12 @@ impl Graph {
         let side = regroup.side();
         let [height, width] = [height, width].map(|extent| if regroup.grows() { extent * side } else { extent / side });
         let inputs: Vec<TensorId> = std::iter::once(input).chain(sum).collect();
-        let shape = Shape { frames: regroup.output(frames), height, width, channels };
+        let mut first = first + skipped.cast_signed();
+        if regroup.grows() && first < 0 {
+            // Frame 0 is the last of those that become of it.
+            first = (first - 1) * regroup.frames.cast_signed() + 1;
+        }
+        let shape = Shape { frames: regroup.output(frames), height, width, channels, first };
         self.push(name.to_owned(), Op::Regroup(regroup), &inputs, shape)
     }
 

@@ -9,6 +9,7 @@ pub mod tensors;
 pub mod blocks;
 mod hunyuan_image;
 mod kl;
+mod ltx2;
 mod seedvr;
 mod tiny;
 mod wan;

@@ -6,7 +6,7 @@ use super::blocks::Part;
 use super::config::{AutoencoderConfig, LatentSpace, Network};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
-use super::{hunyuan_image, kl, seedvr, tiny, wan};
+use super::{hunyuan_image, kl, ltx2, seedvr, tiny, wan};
 use crate::tensor::Size;
 
 /// Builds the decoder's graph for one frame of latents of `latent_size`. Its output is an image
@@ -45,6 +45,7 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
         Network::Tiny(network) => tiny::decoder(network, part, shape, transform, config.out_channels),
         Network::Wan(network) => wan::decoder(network, part, shape, transform, config.out_channels),
         Network::SeedVr(network) => seedvr::decoder(network, part, shape, transform, config.out_channels),
+        Network::Ltx2(network) => ltx2::decoder(network, part, shape, transform, config.out_channels),
     }
 }
 
@@ -70,6 +71,7 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
         Network::Tiny(network) => tiny::encoder(network, part, shape, channels),
         Network::Wan(network) => wan::encoder(network, part, shape, channels),
         Network::SeedVr(network) => seedvr::encoder(network, part, shape, channels),
+        Network::Ltx2(network) => ltx2::encoder(network, part, shape, config.latent_channels),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Conv2d, Graph, GraphNode, Op, Weight, WeightSlice};
+use super::graph::{Conv2d, Graph, GraphNode, Op, PixelNormKind, Weight, WeightSlice};
 
 /// Lists every tensor that `graph` uses: name in diffusers' spelling -> shape in the file, without
 /// trailing axes of extent 1.
@@ -13,8 +13,10 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
         match &node.op {
             Op::Conv2d(conv) => tensors.extend(conv_tensors(graph, node, conv)),
             Op::GroupNorm { .. } => tensors.extend(norm_tensors(node, channels, &["weight", "bias"])),
-            Op::PixelNorm => tensors.extend(norm_tensors(node, channels, &["gamma"])),
+            Op::PixelNorm(PixelNormKind::Gamma) => tensors.extend(norm_tensors(node, channels, &["gamma"])),
             Op::Input(_)
+            | Op::PixelNorm(PixelNormKind::Plain)
+            | Op::Window
             | Op::Activate(_)
             | Op::Keep { .. }
             | Op::Double(_)
@@ -50,7 +52,7 @@ fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
             shape.remove(2);
             shape[1] *= u64::from(taps);
         }
-        WeightSlice::Zeros | WeightSlice::Transform => return None,
+        WeightSlice::Zeros | WeightSlice::Ones | WeightSlice::Transform => return None,
     }
     Some(shape)
 }

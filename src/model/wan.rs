@@ -9,7 +9,7 @@
 use super::blocks::{Blocks, Kernel, NormKind, Part};
 use super::config::Wan;
 use super::graph::{
-    Border, Conv2d, Ending, Graph, PastFrames, Regroup, Resize, Shape, TensorId, Time, Transform, WeightSlice, Window,
+    Border, Conv2d, Ending, Graph, PastFrames, PixelNormKind, Regroup, Resize, Shape, TensorId, Time, Transform, WeightSlice, Window,
 };
 
 /// The tap in time that sees a single image.
@@ -76,7 +76,7 @@ fn blocks(network: &Wan, part: Part) -> Blocks {
         Part::Image => Kernel::Image(NOW),
         Part::First | Part::Next => Kernel::Frames(PastFrames::Kept),
     };
-    Blocks::new(NormKind::Pixel, kernel)
+    Blocks::new(NormKind::Pixel(PixelNormKind::Gamma), kernel)
 }
 
 /// Moves squares of pixels into channels, or back, if `network` does. Of the places of a square,

@@ -4,8 +4,12 @@
 //! The result is a [`Fused`] graph. `stream_scale` chooses the factor at which half precision
 //! stores each tensor.
 
-use crate::model::graph::{Activation, Conv2d, Graph, GraphNode, Op, PastFrames, Regroup, Shape, TensorId, Window};
-use crate::plan::fused::{Conv, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage};
+use crate::model::graph::{
+    Activation, Conv2d, Graph, GraphNode, Op, PastFrames, PixelNormKind, Regroup, Shape, TensorId, WINDOW, Weight, Window,
+};
+use crate::plan::fused::{
+    Conv, Frames, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage,
+};
 use crate::plan::readers::readers;
 use crate::plan::stream_scale;
 
@@ -69,10 +73,14 @@ impl Fusing<'_> {
                 let norm = Some(Normalize::Group(self.fused.norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
-            Op::PixelNorm => {
+            Op::PixelNorm(kind) => {
                 let tensor = self.stored(node.inputs[0], name);
-                // Lower bound of the divisor, as in torch's `normalize`.
-                self.fused.pixel_norms.push(PixelNorm { name: name.clone(), least: 1e-12 });
+                let (gamma, least, eps) = match kind {
+                    // Lower bound of the divisor, as in torch's `normalize`.
+                    PixelNormKind::Gamma => (Weight::all(format!("{name}.gamma")), 1e-12, 0.0),
+                    PixelNormKind::Plain => (Weight::ones(), 0.0, 1e-8),
+                };
+                self.fused.pixel_norms.push(PixelNorm { gamma, tensor, least, eps });
                 let norm = Some(Normalize::Pixel(self.fused.pixel_norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
@@ -81,6 +89,11 @@ impl Fusing<'_> {
                 let tensor = self.stored(node.inputs[0], name);
                 self.keeps[tensor.0].push(KeptFrames { by: by.clone(), frames: *frames });
                 self.views[output.0] = View { stored: tensor, prologue: Prologue::default() };
+            }
+            Op::Window => {
+                let input = self.stored(node.inputs[0], name);
+                let keeps = [KeptFrames { by: name.clone(), frames: WINDOW }];
+                self.fused.stages.push(Stage::Window(Frames { name: name.clone(), input, output, keeps }));
             }
             Op::Double(doubling) => {
                 let view = self.views[node.inputs[0].0];
@@ -126,7 +139,7 @@ impl Fusing<'_> {
                     assert_eq!(self.fused.shape(input).frames, 1, "expected one frame at {}", node.name);
                 }
                 PastFrames::Kept if time.before() > 0 => past = Some(self.past(&node.name, input, time.before())),
-                PastFrames::Kept => {}
+                PastFrames::Kept | PastFrames::Window => {}
             }
         }
         self.fused.stages.push(Stage::Conv(Box::new(Conv {

@@ -3,7 +3,8 @@
 //! Group norms are in a table of their own. The stage that produces a tensor measures it, and the
 //! stages that read the tensor apply the norm.
 
-use crate::model::graph::{Activation, Doubling, Ending, Regroup, Shape, TensorId, Time, Transform, Weight, Window};
+use crate::model::graph::{Activation, Border, Doubling, Ending, Regroup, Shape, TensorId, Time, Transform, Weight, Window};
+use crate::plan::turns::Turns;
 use crate::tensor::Storage;
 
 /// A group norm of a [`Fused`] graph, by index.
@@ -25,13 +26,17 @@ pub struct Norm {
     pub eps: f32,
 }
 
-/// A norm of each pixel, with the weights `NAME.gamma`.
+/// A norm of each pixel: `x / max(sqrt(|x|^2 + c * eps), least) * sqrt(c) * gamma`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PixelNorm {
-    /// Prefix of its weights.
-    pub name: String,
+    /// Factors, `[c]`.
+    pub gamma: Weight,
+    /// Tensor that it normalises.
+    pub tensor: TensorId,
     /// Least length that a pixel is divided by; scaled like the tensor that the norm reads.
     pub least: f32,
+    /// Number added to the mean of the squares; scaled like a square of that tensor.
+    pub eps: f32,
 }
 
 /// The normalisation of a convolution's input.
@@ -120,6 +125,11 @@ pub struct Conv {
 }
 
 impl Conv {
+    /// True if the input is mirrored at its borders.
+    pub(super) fn mirrors(&self) -> bool {
+        self.window.border == Border::Mirror
+    }
+
     /// Returns the number of past frames that the filter reads.
     pub(super) fn before(&self) -> u32 {
         self.time.map_or(0, Time::before)
@@ -181,6 +191,19 @@ impl Shortcut {
     }
 }
 
+/// The frames of a tensor, and before them the last frames of the part before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frames {
+    /// Name of the state that holds the frames of the part before.
+    pub name: String,
+    /// Tensor that it reads.
+    pub input: TensorId,
+    /// Tensor that it produces.
+    pub output: TensorId,
+    /// Its own last frames, which are kept for the next part.
+    pub keeps: [KeptFrames; 1],
+}
+
 /// A step of the network that produces one stored tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
@@ -200,6 +223,8 @@ pub enum Stage {
         /// Tensor that it produces.
         output: TensorId,
     },
+    /// A tensor with past frames in front.
+    Window(Frames),
     /// A convolution or linear layer.
     Conv(Box<Conv>),
     /// A shortcut without weights.
@@ -228,6 +253,7 @@ impl Stage {
         match self {
             Self::Input { .. } => "input",
             Self::Past { by, .. } => by,
+            Self::Window(window) => &window.name,
             Self::Conv(conv) => &conv.name,
             Self::Shortcut(shortcut) => &shortcut.name,
             Self::Attention { name, .. } => name,
@@ -240,6 +266,7 @@ impl Stage {
         match self {
             Self::Input { output, .. } => *output = rename(*output),
             Self::Past { like, output, .. } => (*like, *output) = (rename(*like), rename(*output)),
+            Self::Window(Frames { input, output, .. }) => (*input, *output) = (rename(*input), rename(*output)),
             Self::Conv(conv) => {
                 (conv.input, conv.output) = (rename(conv.input), rename(conv.output));
                 conv.past = conv.past.map(&rename);
@@ -265,6 +292,7 @@ impl Stage {
     pub fn output(&self) -> Option<TensorId> {
         match self {
             Self::Input { output, .. } | Self::Past { output, .. } | Self::Attention { output, .. } => Some(*output),
+            Self::Window(window) => Some(window.output),
             Self::Conv(conv) => Some(conv.output),
             Self::Shortcut(shortcut) => Some(shortcut.output),
             Self::Output { .. } => None,
@@ -276,15 +304,21 @@ impl Stage {
         match self {
             Self::Conv(conv) => conv.replaced(),
             Self::Shortcut(shortcut) => shortcut.sum,
-            Self::Input { .. } | Self::Past { .. } | Self::Attention { .. } | Self::Output { .. } => None,
+            Self::Input { .. }
+            | Self::Past { .. }
+            | Self::Window(_)
+            | Self::Attention { .. }
+            | Self::Output { .. } => None,
         }
     }
 
-    /// Returns the frames of its first input that are kept for the next part of a clip.
+    /// Returns the frames of its first input, or of a window, that are kept for the next part of a
+    /// clip.
     pub fn keeps(&self) -> &[KeptFrames] {
         match self {
             Self::Conv(conv) => &conv.keeps,
             Self::Shortcut(shortcut) => &shortcut.keeps,
+            Self::Window(window) => &window.keeps,
             Self::Input { .. } | Self::Past { .. } | Self::Attention { .. } | Self::Output { .. } => &[],
         }
     }
@@ -301,7 +335,7 @@ impl Stage {
             }
             Self::Shortcut(shortcut) => [Some(shortcut.input), shortcut.sum].into_iter().flatten().collect(),
             Self::Attention { inputs, .. } => inputs.to_vec(),
-            Self::Output { input, .. } => vec![*input],
+            Self::Window(Frames { input, .. }) | Self::Output { input, .. } => vec![*input],
         }
     }
 }
@@ -351,6 +385,23 @@ impl Fused {
         Self { measuring, ..small }
     }
 
+    /// Returns the parts of a clip in which `stage` runs: `None` for all, in a network that sees no
+    /// later frames.
+    pub(super) fn turns(&self, stage: &Stage) -> Option<Turns> {
+        let result = self.result().filter(|result| self.shape(*result).first < 0)?;
+        if let Stage::Window(Frames { input, output, .. }) = stage {
+            return Some(Turns::of(self.shape(*input)).and(self.readers(*output)));
+        }
+        Some(Turns::of(self.shape(stage.output().unwrap_or(result))))
+    }
+
+    /// Returns the parts of a clip in which stages run that read `tensor`.
+    fn readers(&self, tensor: TensorId) -> Turns {
+        let readers = self.stages.iter().filter(|stage| stage.inputs().contains(&tensor));
+        let turns = readers.filter_map(Stage::output).map(|output| Turns::of(self.shape(output)));
+        turns.reduce(Turns::and).unwrap_or(Turns::of(self.shape(tensor)))
+    }
+
     /// Returns the norm that reads `tensor`, if any. A tensor has at most one.
     pub fn norm_of(&self, tensor: TensorId) -> Option<NormId> {
         self.norms.iter().position(|norm| norm.tensor == tensor)
@@ -370,6 +421,7 @@ impl Fused {
             Stage::Output { input, .. } => Some(*input),
             Stage::Input { .. }
             | Stage::Past { .. }
+            | Stage::Window(_)
             | Stage::Conv(_)
             | Stage::Shortcut(_)
             | Stage::Attention { .. } => None,

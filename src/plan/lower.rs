@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::limits::DeviceLimits;
-use crate::plan::fused::Fused;
+use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::ops::Lowering;
 use crate::plan::schedule::Schedule;
@@ -42,13 +42,17 @@ pub(super) fn lower(
 }
 
 /// Returns, for each task, the pairs of stage and input chunk for which this task is the last
-/// read. Only stages that keep frames of their input count.
+/// read. Only stages that keep frames of their input count. A window keeps its own frames: its
+/// last tasks for its own chunks count.
 fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> BTreeMap<usize, Vec<(usize, usize)>> {
     let keeps = |stage: usize| !fused.stages[stage].keeps().is_empty();
     let mut last = BTreeMap::new();
     for (index, task) in schedule.tasks.iter().enumerate().filter(|(_, task)| keeps(task.stage)) {
-        let input = &nodes[task.stage].reads[0];
-        last.extend(input.spans[task.chunk].clone().map(|chunk| ((task.stage, chunk), index)));
+        let chunks = match fused.stages[task.stage] {
+            Stage::Window(_) => task.chunk..task.chunk + 1,
+            _ => nodes[task.stage].reads[0].spans[task.chunk].clone(),
+        };
+        last.extend(chunks.map(|chunk| ((task.stage, chunk), index)));
     }
     let mut reads: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (read, index) in last {

@@ -15,9 +15,10 @@ impl WeightUse {
             WeightLayout::Filter { .. } => storage,
             WeightLayout::Vector { .. } => Storage::F32,
         };
-        // Zeros stay zeros at any factor, so all uses share one weight.
+        // Zeros stay zeros at any factor, and ones have none, so all uses share one weight.
         let (name, factor) = match weight.take {
             WeightSlice::Zeros => ("zeros", 1.0),
+            WeightSlice::Ones => ("ones", 1.0),
             WeightSlice::All
             | WeightSlice::Tap { .. }
             | WeightSlice::SumOfTaps { .. }
@@ -54,14 +55,17 @@ fn weights_of_conv(fused: &Fused, conv: &Conv, storage: Storage) -> Vec<WeightUs
     let (input, output) = fused.shapes_of(conv);
     let c_out = output.channels * conv.phases;
     let pair = |weight: &Weight, bias: &Weight, (times, filter, c_in): (u32, u32, u32)| {
-        let filter = WeightUse::new(weight, WeightLayout::Filter { times, filter, c_in, c_out }, 1.0, storage);
-        [filter, WeightUse::new(bias, WeightLayout::Vector { channels: c_out }, conv.bias_scale, storage)]
+        let whole = WeightLayout::filter(times, filter, c_in, c_out);
+        // Only Winograd's transform takes a filter in parts.
+        let parts = if conv.window.stride == 1 && filter == 3 { whole.parts(storage) } else { vec![whole] };
+        let filters = parts.into_iter().map(|part| WeightUse::new(weight, part, 1.0, storage));
+        let bias = WeightUse::new(bias, WeightLayout::Vector { channels: c_out }, conv.bias_scale, storage);
+        filters.chain([bias]).collect::<Vec<_>>()
     };
     let mut uses = Vec::new();
     if let Some(Normalize::Pixel(norm)) = conv.prologue.norm {
-        let gamma = Weight::all(format!("{}.gamma", fused.pixel_norms[norm].name));
         let layout = WeightLayout::Vector { channels: fused.shape(conv.input).channels };
-        uses.push(WeightUse::new(&gamma, layout, 1.0, storage));
+        uses.push(WeightUse::new(&fused.pixel_norms[norm].gamma, layout, 1.0, storage));
     }
     uses.extend(pair(&conv.weight, &conv.bias, (conv.taps(), conv.window.side, input.channels)));
     if let Some(Residual::Shortcut { weight, bias, input, .. }) = &conv.residual {

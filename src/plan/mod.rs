@@ -46,6 +46,7 @@ pub mod schedule;
 pub mod spill;
 pub mod stream_scale;
 mod streamed;
+pub mod turns;
 
 use serde::Serialize;
 

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::kernels::weights::WeightLayout;
 use crate::limits::DeviceLimits;
 use crate::model::graph::{Weight, WeightSlice};
+use crate::plan::turns::{Turn, Turns};
 use crate::tensor::{Bytes, Size, Storage};
 
 /// A buffer of a plan, by index into [`super::Plan::buffers`].
@@ -63,15 +64,44 @@ pub struct PlaneExtents {
     pub channels: u32,
     /// Number of frames; 1 for an image.
     pub frames: u32,
+    /// Frame of the clip that is the first of these in the first part. Negative if the result lags
+    /// behind the latents.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub first: i32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
 }
 
 impl PlaneExtents {
     /// Extents of a plan that has no input or result yet.
-    pub const NONE: Self = Self { size: Size { width: 0, height: 0 }, channels: 0, frames: 1 };
+    pub const NONE: Self = Self { size: Size { width: 0, height: 0 }, channels: 0, frames: 1, first: 0 };
 
     /// Returns the channels of all frames together.
     pub fn planes(self) -> u32 {
         self.channels * self.frames
+    }
+
+    /// Returns the number of parts of a clip after that of the last latent.
+    pub fn parts_after(self) -> u32 {
+        self.first.unsigned_abs() / self.frames
+    }
+
+    /// Returns which of the frames exist in this part of a clip: those from the first frame of the
+    /// clip to the last.
+    pub fn existing(self, turn: Turn) -> Range<usize> {
+        let first = u64::from(self.first.unsigned_abs());
+        let frames = u64::from(self.frames);
+        let start = first.saturating_sub(turn.part * frames).min(frames);
+        let end = match turn.latents {
+            // The last latent stands for a part's frames, and the first for one.
+            Some(latents) if first > 0 => ((latents - 1) * frames + 1 + first).saturating_sub(turn.part * frames),
+            _ => frames,
+        };
+        let index = |frame: u64| usize::try_from(frame).unwrap_or(usize::MAX);
+        index(start)..index(end.clamp(start, frames.max(start)))
     }
 }
 
@@ -288,6 +318,16 @@ pub struct Step {
     pub action: Action,
     /// Multiply-adds, counted as a direct convolution or product.
     pub macs: u64,
+    /// Parts of a clip in which it runs; `None` for all. See [`super::turns`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
+}
+
+impl Step {
+    /// True if the step runs in this part of a clip.
+    pub fn runs(&self, turn: Turn) -> bool {
+        self.turns.is_none_or(|turns| turns.contain(turn))
+    }
 }
 
 /// GPU memory that a plan takes. It counts every buffer that this crate creates.

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::kernels::{Access, interface};
 use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
+use crate::plan::turns::Turns;
 use crate::tensor::Bytes;
 
 /// A buffer or a weight of the plan before spilling, by index: buffers first, then weights.
@@ -55,6 +56,9 @@ struct ItemState {
     host: Option<HostSource>,
     /// Next step that uses the item.
     next: Option<usize>,
+    /// Parts of a clip in which any step uses the item; `None` for all. It moves in all of them, so
+    /// that a copy in host memory is there whenever it is fetched.
+    turns: Option<Turns>,
 }
 
 /// Most keys for each item, on average. At most one key of an item is current; when there are more
@@ -95,7 +99,10 @@ impl<'a> Spilling<'a> {
         let mut items: Vec<ItemState> = activations.chain(weights).collect();
         for step in (0..steps.len()).rev() {
             for (item, _) in &uses.items[uses.range(step)] {
-                items[*item].next = Some(step);
+                let (item, turns) = (&mut items[*item], steps[step].turns);
+                let together = |(own, turns): (Turns, Turns)| own.and(turns);
+                item.turns = if item.next.is_some() { item.turns.zip(turns).map(together) } else { turns };
+                item.next = Some(step);
             }
         }
         plan.steps.clear();
@@ -156,7 +163,8 @@ impl<'a> Spilling<'a> {
         place.current = Some(buffer);
         self.resident += place.bytes.0;
         if let Some(from) = place.host {
-            self.spilled.steps.push(Step { stage, action: Action::Fetch { from, to: buffer }, macs: 0 });
+            let turns = place.turns;
+            self.spilled.steps.push(Step { stage, action: Action::Fetch { from, to: buffer }, macs: 0, turns });
         }
     }
 
@@ -185,7 +193,8 @@ impl<'a> Spilling<'a> {
                 }
             };
             place.host = Some(HostSource::Parked(parked));
-            self.spilled.steps.push(Step { stage, action: Action::Park { from: buffer, to: parked }, macs: 0 });
+            let (action, turns) = (Action::Park { from: buffer, to: parked }, place.turns);
+            self.spilled.steps.push(Step { stage, action, macs: 0, turns });
         }
         self.resident -= place.bytes.0;
         Some(())

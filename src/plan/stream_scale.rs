@@ -10,7 +10,7 @@
 //! a SiLU without a norm; the input and the result.
 
 use crate::model::graph::{Activation, TensorId};
-use crate::plan::fused::{Fused, Normalize, Residual, Shortcut, Stage};
+use crate::plan::fused::{Frames, Fused, Residual, Shortcut, Stage};
 
 /// Stores tensors at `scale` times their value.
 ///
@@ -23,16 +23,15 @@ pub(super) fn scale(fused: &mut Fused, scale: f32) {
     for norm in &mut fused.norms {
         norm.eps *= factor(norm.tensor) * factor(norm.tensor);
     }
-    let pixel_norms = &mut fused.pixel_norms;
+    for norm in &mut fused.pixel_norms {
+        norm.least *= factor(norm.tensor);
+        norm.eps *= factor(norm.tensor) * factor(norm.tensor);
+    }
     for stage in &mut fused.stages {
         if let Stage::Shortcut(shortcut) = stage {
             shortcut.scale = factor(shortcut.output) / factor(shortcut.input);
         }
         let Stage::Conv(conv) = stage else { continue };
-        if let Some(Normalize::Pixel(norm)) = conv.prologue.norm {
-            // Several convolutions may read one norm.
-            pixel_norms[norm].least = 1e-12 * factor(conv.input);
-        }
         let input = if conv.prologue.norm.is_some() { 1.0 } else { factor(conv.input) };
         conv.scale = factor(conv.output) / input;
         conv.bias_scale = factor(conv.output);
@@ -62,7 +61,9 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
                 }
             }
             Stage::Shortcut(Shortcut { sum: Some(sum), output, .. }) => streams.join(*sum, *output),
-            Stage::Past { like, output, .. } => streams.join(*like, *output),
+            Stage::Past { like: input, output, .. } | Stage::Window(Frames { input, output, .. }) => {
+                streams.join(*input, *output);
+            }
             Stage::Input { .. } | Stage::Shortcut(_) | Stage::Attention { .. } | Stage::Output { .. } => {}
         }
     }
@@ -75,7 +76,7 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
 fn must_stay(stage: &Stage) -> Vec<TensorId> {
     match stage {
         Stage::Input { output, .. } => vec![*output],
-        Stage::Past { .. } | Stage::Shortcut(_) => Vec::new(),
+        Stage::Past { .. } | Stage::Window(_) | Stage::Shortcut(_) => Vec::new(),
         Stage::Attention { inputs: [query, key, value], output, .. } => vec![*query, *key, *value, *output],
         Stage::Conv(conv) => {
             let bent = conv.prologue.norm.is_none() && conv.prologue.activation == Some(Activation::Silu);

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::limits::{DeviceKind, DeviceLimits};
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::plan::Output;
-use crate::tensor::Storage;
+use crate::tensor::{Size, Storage};
 use crate::tiling::{Grid, Tiling};
 
 /// Checks that a model of `config` can do what `request` asks for.
@@ -59,13 +59,27 @@ fn check_decode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
         ));
     }
     check_image(config.image_size(size, space))?;
+    check_least(config, size)?;
     match (request.tiling.grid(size), request.tiling.measured_size(size)) {
         // Other tools cut the VAE's own latents, and not patches.
         (Some(_), _) if config.patch > 1 && space == LatentSpace::Model => Err(needs_own(config)),
         (None, Some(_)) if step > 1 => Err(needs_own(config)),
-        (Some(grid), _) => check_sizes(&grid),
+        (Some(grid), _) => {
+            check_sizes(&grid)?;
+            grid.sizes().into_iter().try_for_each(|(size, _)| check_least(config, size))
+        }
         (None, _) => Ok(()),
     }
+}
+
+/// Returns an error for latents, or tiles of them, that are too small for the decoder.
+fn check_least(config: &AutoencoderConfig, size: Size) -> Result<()> {
+    let least = config.least_latents();
+    if size.width.min(size.height) >= least {
+        return Ok(());
+    }
+    let expected = format!("at least {least}x{least}, because the model mirrors its borders");
+    Err(Error::input("size of latents", expected, size.to_string()))
 }
 
 /// Makes the error for latents in patches, where the VAE's own latents are needed.

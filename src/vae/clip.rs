@@ -1,5 +1,5 @@
-//! Clips: video that is decoded or encoded part by part. Each frame depends only on itself and
-//! earlier frames, so a clip of any length takes the memory of one part.
+//! Clips: video that is decoded or encoded part by part. A frame depends on earlier frames, and in
+//! LTX-2 on a few later ones, so a clip of any length takes the memory of one part.
 //!
 //! In tiles, each tile is a clip of its own. All tiles decode one part before any of them decodes
 //! the next, so that frames are blended as they come.
@@ -13,7 +13,7 @@ use super::options::{DecodeOptions, EncodeOptions};
 use super::pixels::Frame;
 use super::plans::{Plans, TilesOfSize};
 use super::request::Request;
-use super::run::{Inputs, Ran};
+use super::run::{ClipPart, Inputs, Ran};
 use super::tiled::{Blending, Mosaic, in_image, latents_of, shown, together};
 use super::{At, Encoded, Fallback, Images, Latents, PixelFormat, Pixels, Vae};
 use crate::device::ClipStates;
@@ -22,9 +22,13 @@ use crate::execution::{Control, RunReport};
 use crate::gpu::Input;
 use crate::model::config::LatentSpace;
 use crate::plan::Plan;
+use crate::plan::turns::Turn;
 use crate::tensor::Size;
 
 /// A clip that is being decoded. An error in the middle ends it: begin another clip then.
+///
+/// Models of LTX-2 see frames of later latents. Their frames come some latents late, and the last
+/// of them by [`Self::finish`].
 ///
 /// ```no_run
 /// use wgvae::images::{PixelFormat, Pixels};
@@ -39,6 +43,8 @@ use crate::tensor::Size;
 ///         let mut keep = |frame| Ok(frames.push(frame));
 ///         clip.decode(latents.at(index), &mut Control::default(), &mut keep).await?;
 ///     }
+///     let mut keep = |frame| Ok(frames.push(frame));
+///     while clip.finish(&mut Control::default(), &mut keep).await?.is_some() {}
 ///     Ok(frames)
 /// }
 /// ```
@@ -65,6 +71,8 @@ pub(crate) struct ClipState {
     format: PixelFormat,
     /// True after a part with fewer frames than it takes: the last.
     filled: bool,
+    /// Number of latents, once there are no more.
+    latents: Option<u64>,
     /// Each tile, in the grid's order; one if there are none.
     tiles: Vec<TileState>,
     /// The facts for blending; `None` if there are no tiles.
@@ -148,7 +156,7 @@ impl Vae {
             let states = ClipStates::new(&self.device, &plans.part(0).states).await?;
             tiles.push(TileState { plans, states: Some(states), parts: 0 });
         }
-        Ok(ClipState { plans, request, format, filled: false, tiles, mosaic })
+        Ok(ClipState { plans, request, format, filled: false, latents: None, tiles, mosaic })
     }
 
     /// Decodes the next part of `clip`. See [`ClipDecoder::decode`].
@@ -164,30 +172,64 @@ impl Vae {
     ) -> Result<(RunReport, Option<Fallback>)> {
         clip.check_latents(latents.batch)?;
         let latents = latents.checked(self.config())?;
+        self.decode_pixels(clip, Some(latents), control, sink).await
+    }
+
+    /// Decodes the next frames of `clip` that waited for later latents. See
+    /// [`ClipDecoder::finish`].
+    ///
+    /// # Errors
+    /// See [`ClipDecoder::finish`].
+    pub(crate) async fn finish_part(
+        &mut self,
+        clip: &mut ClipState,
+        control: &mut Control<'_>,
+        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+    ) -> Result<Option<(RunReport, Option<Fallback>)>> {
+        let parts = clip.tiles[0].parts;
+        let latents = *clip.latents.get_or_insert(parts);
+        if latents == 0 || parts >= latents + u64::from(clip.plans.later().result.parts_after()) {
+            return Ok(None);
+        }
+        self.decode_pixels(clip, None, control, sink).await.map(Some)
+    }
+
+    /// Decodes an image of latents, or what waited for later ones if there are no more.
+    async fn decode_pixels(
+        &mut self,
+        clip: &mut ClipState,
+        latents: Option<(&Latents, u32)>,
+        control: &mut Control<'_>,
+        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+    ) -> Result<(RunReport, Option<Fallback>)> {
         match clip.format {
             PixelFormat::Rgba8 => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Rgba8(f))).await,
             PixelFormat::Raw => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Raw(f))).await,
         }
     }
 
-    /// Decodes image `index` of `latents` as the next part of `clip`, and hands its frames to
-    /// `sink`.
+    /// Decodes an image of latents, if there is one, as the next part of `clip`, and hands its
+    /// frames to `sink`.
     async fn decode_frames<F: Frame>(
         &mut self,
         clip: &mut ClipState,
-        (latents, index): (&Latents, u32),
+        latents: Option<(&Latents, u32)>,
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(F) -> Result<()>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         let Some(mosaic) = &clip.mosaic else {
-            let inputs = |plan: &Plan| latents.input(index, &plan.inputs);
-            let ran = self.run_part(&mut clip.tiles[0], &inputs, control).await?;
+            let inputs = |plan: &Plan| match latents {
+                Some((latents, index)) => latents.input(index, &plan.inputs),
+                None => Ok(Input::Host(Vec::new())),
+            };
+            let ran = self.run_part(&mut clip.tiles[0], clip.latents, &inputs, control).await?;
             ran.frames.into_iter().try_for_each(sink)?;
             return Ok((ran.report, ran.fallback));
         };
         let start = Instant::now();
         let parts: Vec<u64> = clip.tiles.iter().map(|tile| tile.parts).collect();
-        let decoded = self.decode_tiles_of_part(&mut clip.tiles, mosaic, latents, index, control).await;
+        let part = (latents, clip.latents);
+        let decoded = self.decode_tiles_of_part(&mut clip.tiles, mosaic, part, control).await;
         let (frames, runs, fallback) = decoded.inspect_err(|_| {
             // Some tiles are a part ahead of the others, so the clip cannot be continued.
             if clip.tiles.iter().zip(parts).any(|(tile, parts)| tile.parts != parts) {
@@ -204,19 +246,22 @@ impl Vae {
         &mut self,
         tiles: &mut [TileState],
         mosaic: &Mosaic,
-        latents: &Latents,
-        index: u32,
+        (latents, all): (Option<(&Latents, u32)>, Option<u64>),
         control: &mut Control<'_>,
     ) -> Result<(Vec<F>, Vec<RunReport>, Option<Fallback>)> {
         let total = tiles.iter().map(|tile| tile.next().macs()).sum();
         let (mut blending, mut runs, mut fallback, mut reached) = (Vec::<Blending<'_, F>>::new(), Vec::new(), None, 0);
         let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
         for (tile, state) in mosaic.grid().tiles().zip(tiles) {
-            let part = latents_of(&tile, latents, index)?;
+            let part = latents.map(|(latents, index)| latents_of(&tile, latents, index)).transpose()?;
+            let inputs = |plan: &Plan| match &part {
+                Some(part) => part.input(0, &plan.inputs),
+                None => Ok(Input::Host(Vec::new())),
+            };
             let done = reached + state.next().macs();
             let mut show = shown(control, &mut reached, total);
             let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
-            let ran = self.run_part(state, &|plan| part.input(0, &plan.inputs), &mut tile_control).await;
+            let ran = self.run_part(state, all, &inputs, &mut tile_control).await;
             drop(show);
             let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor()))?;
             blending.resize_with(ran.frames.len(), || mosaic.frame());
@@ -254,15 +299,17 @@ impl Vae {
         let all = Cow::Borrowed(frames.all(planes.channels)?);
         let all = if fills { Cow::Owned(filled(&all, count, planes.frames)) } else { all };
         let inputs = |_: &Plan| Ok(Input::Host(vec![Cow::Borrowed(&*all)]));
-        let ran = self.run_part(&mut clip.tiles[0], &inputs, control).await?;
+        let ran = self.run_part(&mut clip.tiles[0], None, &inputs, control).await?;
         clip.filled = fills;
-        Ok(ran.into_encoded())
+        Ok(ran.into_encoded(self.config()))
     }
 
-    /// Runs the next part of a clip, or of one tile of it, and returns its frames.
+    /// Runs the next part of a clip, or of one tile of it, and returns its frames. `latents` is the
+    /// number of latents of the clip, if there are no more.
     async fn run_part<F: Frame>(
         &mut self,
         tile: &mut TileState,
+        latents: Option<u64>,
         inputs: &Inputs<'_, '_>,
         control: &mut Control<'_>,
     ) -> Result<Ran<F>> {
@@ -280,8 +327,9 @@ impl Vae {
             self.ready = None;
             states.add(&self.device, wanted).await?;
         }
-        let ran = self.run_whole(&tile.plans.job(tile.parts), inputs, &mut states, control).await?;
-        tile.states = Some(states);
+        let mut part = ClipPart { states, turn: Turn { part: tile.parts, latents } };
+        let ran = self.run_whole(&tile.plans.job(tile.parts), inputs, &mut part, control).await?;
+        tile.states = Some(part.states);
         tile.parts += 1;
         Ok(ran)
     }
@@ -298,8 +346,12 @@ impl ClipState {
         self.tiles[0].next().input().frames
     }
 
-    /// Checks that `latents` have the size, the channels and the space that the clip began with.
+    /// Checks that `latents` have the size, the channels and the space that the clip began with, and
+    /// that it has not been finished.
     fn check_latents(&self, latents: &Latents) -> Result<()> {
+        if let Some(count) = self.latents {
+            return Err(Error::input("latents of the clip", format!("{count}, as the clip is finished"), "more"));
+        }
         let (size, space) = (self.request.size, self.request.latents);
         let channels = self.tiles[0].next().input().channels;
         if (latents.channels(), latents.size()) != (channels, size) {
@@ -361,6 +413,20 @@ impl ClipDecoder<'_> {
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         self.vae.decode_part(&mut self.state, latents.into(), control, sink).await
+    }
+
+    /// Decodes the next frames that waited for later latents, and hands them to `sink`. Call it
+    /// after the last latents, until it returns `None`: at once, for models that see no later
+    /// latents.
+    ///
+    /// # Errors
+    /// See [`Self::decode`].
+    pub async fn finish(
+        &mut self,
+        control: &mut Control<'_>,
+        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+    ) -> Result<Option<(RunReport, Option<Fallback>)>> {
+        self.vae.finish_part(&mut self.state, control, sink).await
     }
 }
 

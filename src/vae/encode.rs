@@ -2,13 +2,14 @@
 
 use super::options::EncodeOptions;
 use super::request::Job;
-use super::run::Ran;
+use super::run::{ClipPart, Ran};
 use super::{At, Fallback, Images, Vae};
-use crate::device::ClipStates;
 use crate::error::Result;
 use crate::execution::{Control, RunReport};
-use crate::plan::{Plan, PlaneExtents};
-use crate::tensor::HostTensor;
+use crate::model::config::AutoencoderConfig;
+use crate::model::networks::encoded_channels;
+use crate::plan::Plan;
+use crate::tensor::{HostTensor, Size};
 
 /// An encoded image and the times of its encode.
 #[derive(Debug, Clone)]
@@ -50,17 +51,23 @@ impl Vae {
         let request = options.request(image.batch.size());
         self.planner.check(&request)?;
         let inputs = |_: &Plan| Ok(input.clone());
-        let ran = self.run_whole(&Job::of_image(request), &inputs, &mut ClipStates::default(), control).await?;
-        Ok(ran.into_encoded())
+        let ran = self.run_whole(&Job::of_image(request), &inputs, &mut ClipPart::default(), control).await?;
+        Ok(ran.into_encoded(self.config()))
     }
 }
 
 impl Ran<Vec<f32>> {
-    /// Returns the result of an encode.
-    pub(super) fn into_encoded(self) -> Encoded {
-        let PlaneExtents { size, channels, .. } = self.result;
-        let shape = [channels, size.height, size.width].map(|extent| extent as usize).to_vec();
-        let data = self.frames.into_iter().flatten().collect();
+    /// Returns the result of an encode by a model of `config`. LTX-2's last channel is repeated: it
+    /// has the log variances of all latents.
+    pub(super) fn into_encoded(self, config: &AutoencoderConfig) -> Encoded {
+        let Size { height, width } = self.result.size;
+        let mut data: Vec<f32> = self.frames.into_iter().flatten().collect();
+        let plane = data.len() / self.result.channels as usize;
+        let channels = encoded_channels(config);
+        for _ in self.result.channels..channels {
+            data.extend_from_within(data.len() - plane..);
+        }
+        let shape = [channels, height, width].map(|extent| extent as usize).to_vec();
         Encoded { moments: HostTensor { shape, data }, run: self.report, fallback: self.fallback }
     }
 }

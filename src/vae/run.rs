@@ -13,6 +13,7 @@ use crate::error::{DeviceError, Error, Result};
 use crate::execution::{Control, RunReport};
 use crate::gpu::Input;
 use crate::model::blocks::Part;
+use crate::plan::turns::Turn;
 use crate::plan::{Plan, PlaneExtents};
 use crate::tensor::Bytes;
 
@@ -45,6 +46,13 @@ pub(super) struct Ready {
     pub(super) complete: bool,
 }
 
+/// The part of a clip that a job is run for. An image has no states, and one part.
+#[derive(Debug, Default)]
+pub(super) struct ClipPart {
+    pub(super) states: ClipStates,
+    pub(super) turn: Turn,
+}
+
 /// The result of a job that was run: its frames, one for an image, and how the run went.
 pub(super) struct Ran<F> {
     pub(super) frames: Vec<F>,
@@ -62,22 +70,22 @@ pub(super) type Deliver<'a> = dyn FnMut(PlaneExtents, (u32, u32), &[u8]) -> Resu
 pub(super) type Inputs<'a, 'b> = dyn Fn(&Plan) -> Result<Input<'b>> + 'a;
 
 impl Ready {
-    /// Runs the plan. Takes `states`, and puts them back if the run succeeds.
+    /// Runs the plan. Takes the states of `part`, and puts them back if the run succeeds.
     async fn run(
         &mut self,
         input: &Input<'_>,
-        states: &mut ClipStates,
+        part: &mut ClipPart,
         control: &mut Control<'_>,
         deliver: &mut Deliver<'_>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         self.complete = false;
-        self.prepared.put_states(std::mem::take(states));
+        self.prepared.put_states(std::mem::take(&mut part.states), part.turn);
         let result = self.prepared.plan().result;
         let run = self.prepared.run(input, control, &mut |rows, data| deliver(result, rows, data)).await;
         // After a run that failed, states may hold anything.
         let left = self.prepared.take_states();
         let report = run?;
-        *states = left;
+        part.states = left;
         self.complete = true;
         Ok((report, self.fallback.clone()))
     }
@@ -100,8 +108,7 @@ impl Vae {
         Ok(self.ready.insert(ready))
     }
 
-    /// Runs `job` on the `inputs` of its plan, with the `states` of a clip; an image has none.
-    /// Hands rows to `deliver` as they are ready, in order.
+    /// Runs `job` on the `inputs` of its plan, for a `part` of a clip; an image has only one. Hands rows to `deliver` as they are ready, in order.
     ///
     /// If the device has too little memory for the run, a smaller plan begins again, with the first
     /// row. A later part of a clip cannot begin again, because it may have overwritten states.
@@ -109,21 +116,21 @@ impl Vae {
         &mut self,
         job: &Job,
         inputs: &Inputs<'_, '_>,
-        states: &mut ClipStates,
+        part: &mut ClipPart,
         control: &mut Control<'_>,
         deliver: &mut Deliver<'_>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         let ready = self.prepare_job(job).await?;
         let input = inputs(ready.prepared.plan())?;
-        let run = match ready.run(&input, states, control, deliver).await {
+        let run = match ready.run(&input, part, control, deliver).await {
             Err(error) if is_out_of_memory(&error) && job.part != Part::Next && ready.fallback.is_none() => {
                 let first_peak = ready.prepared.plan().memory.peak();
                 let held = self.device.ledger().current();
                 self.ready = None;
                 let smaller = self.fall_back(job, first_peak, held, error).await?;
                 let ready = self.ready.insert(smaller);
-                *states = ClipStates::new(&self.device, &ready.prepared.plan().states).await?;
-                ready.run(&input, states, control, deliver).await
+                part.states = ClipStates::new(&self.device, &ready.prepared.plan().states).await?;
+                ready.run(&input, part, control, deliver).await
             }
             run => run,
         };
@@ -134,25 +141,28 @@ impl Vae {
         run
     }
 
-    /// Runs `job`, see [`Self::run_job`], and returns its whole result.
+    /// Runs `job`, see [`Self::run_job`], and returns its whole result: all frames that exist.
     pub(super) async fn run_whole<F: Frame>(
         &mut self,
         job: &Job,
         inputs: &Inputs<'_, '_>,
-        states: &mut ClipStates,
+        part: &mut ClipPart,
         control: &mut Control<'_>,
     ) -> Result<Ran<F>> {
-        let (output, mut frames, mut extents) = (job.request.output, Vec::<F>::new(), PlaneExtents::NONE);
+        let (output, turn) = (job.request.output, part.turn);
+        let (mut frames, mut extents) = (Vec::<F>::new(), PlaneExtents::NONE);
         let mut place = |result: PlaneExtents, rows: (u32, u32), data: &[u8]| {
             extents = result;
-            frames.resize_with(result.frames as usize, F::default);
-            for (frame, data) in frames.iter_mut().zip(data.chunks_exact(data.len() / result.frames as usize)) {
+            let existing = result.existing(turn);
+            frames.resize_with(existing.len(), F::default);
+            let all = data.chunks_exact(data.len() / result.frames as usize);
+            for (frame, data) in frames.iter_mut().zip(all.skip(existing.start)) {
                 check_finite(result.size, output, rows, data)?;
                 place(frame, result.size, rows, data);
             }
             Ok(())
         };
-        let (report, fallback) = self.run_job(job, inputs, states, control, &mut place).await?;
+        let (report, fallback) = self.run_job(job, inputs, part, control, &mut place).await?;
         Ok(Ran { frames, result: extents, report, fallback })
     }
 

@@ -5,8 +5,8 @@ use web_time::Instant;
 
 use super::pixels::{Frame, place};
 use super::request::Request;
+use super::run::ClipPart;
 use super::{Decoded, Latents, Vae};
-use crate::device::ClipStates;
 use crate::error::{Error, Result};
 use crate::execution::{Control, Progress, RunReport};
 use crate::model::config::AutoencoderConfig;
@@ -125,7 +125,7 @@ impl Vae {
             let part = latents_of(&tile, latents, index)?;
             let job = plans.of_size(tile.size()).job(0);
             let inputs = |plan: &Plan| part.input(0, &plan.inputs);
-            let ran = self.run_whole(&job, &inputs, &mut ClipStates::default(), &mut tile_control).await;
+            let ran = self.run_whole(&job, &inputs, &mut ClipPart::default(), &mut tile_control).await;
             let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor))?;
             drop(show);
             runs.push(ran.report);

@@ -152,7 +152,33 @@ impl WebVae {
         cancel: &Cancel,
         progress: Option<Function>,
     ) -> Result<JsValue> {
-        let options = WebOptions::read(&options)?;
+        self.in_own_space(latents);
+        self.next_frames(clip, Some(latents), &options, cancel, progress).await
+    }
+
+    /// Decodes the next frames of `clip` that waited for later latents. Returns them and a report,
+    /// or `undefined` if there are no more.
+    #[wasm_bindgen(js_name = finishPart)]
+    pub async fn finish_part(
+        &mut self,
+        clip: &mut WebClip,
+        options: JsValue,
+        cancel: &Cancel,
+        progress: Option<Function>,
+    ) -> Result<JsValue> {
+        self.next_frames(clip, None, &options, cancel, progress).await
+    }
+
+    /// Decodes `latents`, or what waited for later ones.
+    async fn next_frames(
+        &mut self,
+        clip: &mut WebClip,
+        latents: Option<&WebLatents>,
+        options: &JsValue,
+        cancel: &Cancel,
+        progress: Option<Function>,
+    ) -> Result<JsValue> {
+        let options = WebOptions::read(options)?;
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);
@@ -165,9 +191,14 @@ impl WebVae {
             frames.push(&frame);
             Ok(())
         };
-        self.in_own_space(latents);
-        let (run, fallback) =
-            self.vae.decode_part(&mut clip.state, (&latents.latents).into(), &mut control, &mut sink).await?;
+        let state = &mut clip.state;
+        let ran = match latents {
+            Some(latents) => {
+                Some(self.vae.decode_part(state, (&latents.latents).into(), &mut control, &mut sink).await?)
+            }
+            None => self.vae.finish_part(state, &mut control, &mut sink).await?,
+        };
+        let Some((run, fallback)) = ran else { return Ok(JsValue::UNDEFINED) };
         let size = clip.state.plans().later().result.size;
         Ok(object(&[
             ("width", size.width.into()),

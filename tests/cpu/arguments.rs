@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Network, Tiny, Wan};
+use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Ltx2, Network, SizeChange, Tiny, Wan};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
@@ -76,6 +76,16 @@ fn vary_levels(wan: &mut Wan, number: u32, list: &[u32]) {
     (wan.decoder_base_dim, wan.patch_size) = (number, number % 4);
 }
 
+fn size_changes(list: &[u32]) -> Vec<SizeChange> {
+    list.iter().map(|number| SizeChange { space: number % 2 == 0, time: number % 3 == 0 }).collect()
+}
+
+/// Sets the numbers of resnets of LTX-2's network.
+fn vary_ltx2(ltx2: &mut Ltx2, number: u32, list: &[u32]) {
+    (ltx2.layers_per_block, ltx2.decoder_layers_per_block) = (list.to_vec(), list.to_vec());
+    ltx2.layers_per_block.push(number);
+}
+
 fn config_changes() -> impl Strategy<Value = ConfigChange> {
     let changes: Vec<ConfigChange> = vec![
         |_, _, _, _| {},
@@ -88,40 +98,47 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::Tiny(tiny) => tiny.encoder_block_out_channels = list.to_vec(),
             Network::Wan(wan) => wan.dim_mult = list.to_vec(),
             Network::SeedVr(seedvr) => (seedvr.block_out_channels, seedvr.temporal_scale_num) = (list.to_vec(), number),
+            Network::Ltx2(ltx2) => ltx2.block_out_channels = list.to_vec(),
         },
         |config, number, _, _| match &mut config.network {
             Network::Kl(kl) => kl.block_out_channels = vec![number; 20_000],
             Network::Tiny(tiny) => tiny.num_decoder_blocks = vec![number; 20_000],
             Network::Wan(wan) => wan.dim_mult = vec![number; 20_000],
             Network::SeedVr(seedvr) => seedvr.block_out_channels = vec![number; 20_000],
+            Network::Ltx2(ltx2) => ltx2.decoder_block_out_channels = vec![number; 20_000],
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.decoder_block_out_channels = Some(list.to_vec()),
             Network::Tiny(tiny) => tiny.decoder_block_out_channels = list.to_vec(),
             Network::Wan(wan) => wan.base_dim = number,
             Network::SeedVr(seedvr) => seedvr.temporal_scale_num = number,
+            Network::Ltx2(ltx2) => ltx2.decoder_block_out_channels = list.to_vec(),
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.layers_per_block = number,
             Network::Tiny(tiny) => (tiny.num_encoder_blocks, tiny.num_decoder_blocks) = (list.to_vec(), list.to_vec()),
             Network::Wan(wan) => wan.num_res_blocks = number,
             Network::SeedVr(seedvr) => seedvr.layers_per_block = number,
+            Network::Ltx2(ltx2) => vary_ltx2(ltx2, number, list),
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.norm_num_groups = number,
             Network::Tiny(tiny) => tiny.num_decoder_blocks = list.to_vec(),
             Network::Wan(wan) => wan.dim_mult.extend_from_slice(list),
             Network::SeedVr(seedvr) => seedvr.norm_num_groups = number,
+            Network::Ltx2(ltx2) => (ltx2.patch_size, ltx2.upsample_factor) = (number, list.to_vec()),
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => vary_levels(wan, number, list),
             Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
             Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
+            Network::Ltx2(ltx2) => ltx2.upsample_residual = flags(list),
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => wan.temperal_downsample = flags(list),
             Network::Tiny(tiny) => vary(tiny, number, list),
             Network::Kl(_) | Network::SeedVr(_) => config.in_channels = number,
+            Network::Ltx2(ltx2) => (ltx2.downsample, ltx2.upsample) = (size_changes(list), size_changes(list)),
         },
         |config, _, number, _| config.scaling_factor = f64::from(number),
         |config, _, number, _| config.shift_factor = Some(f64::from(number)),

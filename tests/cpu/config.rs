@@ -61,6 +61,8 @@ fn families_are_what_their_config_json_says() {
         ("qwen_image21", "qwen_image21"),
         ("wan22", "wan22_ti2v_5b"),
         ("hunyuan_image", "hunyuan_image"),
+        ("ltx2", "ltx2"),
+        ("ltx2_3", "ltx2_3"),
     ];
     for (name, file) in files {
         let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect(name);
@@ -118,7 +120,7 @@ fn families_are_valid_and_named_once() {
         let factor = match family.name {
             "sd_x4_upscaler" => 4,
             "qwen_image21" | "wan22" | "taeqi2_1" | "taew2_2" | "lighttaew2_2" | "taehv1_5" => 16,
-            "hunyuan_image" | "taesana" | "taeltx_2" | "taeltx2_3" => 32,
+            "hunyuan_image" | "ltx2" | "ltx2_3" | "taesana" | "taeltx_2" | "taeltx2_3" => 32,
             _ => 8,
         };
         assert_eq!(family.config().spatial_factor(), factor, "{}", family.name);
@@ -466,7 +468,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 35] = [
+const LISTS: [(&str, &[&str], bool); 39] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -502,6 +504,10 @@ const LISTS: [(&str, &[&str], bool); 35] = [
     ("wan22.original", &["wan22"], true),
     ("hunyuan_image.diffusers", &["hunyuan_image"], true),
     ("hunyuan_image.original", &["hunyuan_image"], true),
+    ("ltx2.diffusers", &["ltx2"], true),
+    ("ltx2.original", &["ltx2"], true),
+    ("ltx2_3.diffusers", &["ltx2_3"], true),
+    ("ltx2_3.original", &["ltx2_3"], true),
 ];
 
 #[test]

@@ -97,6 +97,7 @@ fn streams_beyond_half_precision() {
         ("toy_qwen_image21", "conv_in"),
         ("toy_wan22", "conv_in"),
         ("toy_hunyuan_image", "conv_in"),
+        ("toy_ltx2", "conv_in"),
         ("toy_seedvr", "conv_in"),
     ] {
         let golden = Golden::open(name);
@@ -180,6 +181,12 @@ fn hunyuan_image() {
     family("toy_hunyuan_image");
     family("toy_hunyuan_image_uneven");
     family("toy_hunyuan_image_narrow");
+}
+
+#[test]
+fn ltx2() {
+    family("toy_ltx2");
+    family("toy_ltx2_3");
 }
 
 #[test]

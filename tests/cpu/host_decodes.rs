@@ -75,7 +75,7 @@ fn budgets_and_threads_change_no_bit() {
 
 #[test]
 fn clips_agree_with_their_class() {
-    for name in ["clip_wan", "clip_wan22", "clip_seedvr", "clip_taew2_1", "clip_lighttaew2_1", "clip_taeltx2_3"] {
+    for name in ["clip_wan", "clip_wan22", "clip_seedvr", "clip_taew2_1", "clip_lighttaew2_1", "clip_taeltx2_3", "clip_ltx2", "clip_ltx2_3"] {
         let golden = Golden::open(name);
         let cpu = cpu(2);
         let load = LoadOptions { directions: Directions::Both, clips: true, ..LoadOptions::default() };

@@ -58,6 +58,10 @@ fn every_layout_of_a_model_gives_the_same_names() {
         ("qwen_image21.diffusers", "qwen_image21.diffusers", Layout::Diffusers),
         ("wan22.diffusers", "wan22.diffusers", Layout::Diffusers),
         ("wan22.original", "wan22.diffusers", Layout::Wan),
+        ("ltx2.diffusers", "ltx2.original", Layout::Diffusers),
+        ("ltx2.original", "ltx2.diffusers", Layout::Ltx),
+        ("ltx2_3.diffusers", "ltx2_3.original", Layout::Diffusers),
+        ("ltx2_3.original", "ltx2_3.diffusers", Layout::Ltx),
         ("seedvr2.original", "seedvr2.original", Layout::Diffusers),
     ];
     for (list, wanted, layout) in cases {

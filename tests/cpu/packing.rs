@@ -23,7 +23,7 @@ fn packed(values: &[f32], layout: WeightLayout, take: WeightSlice) -> Vec<f32> {
 
 #[test]
 fn a_linear_layer_is_transposed_and_padded() {
-    let layout = WeightLayout::Filter { times: 1, filter: 1, c_in: 3, c_out: 2 };
+    let layout = WeightLayout::filter(1, 1, 3, 2);
     let found = packed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], layout, WeightSlice::All);
     #[rustfmt::skip]
     assert_eq!(found, [
@@ -46,7 +46,7 @@ fn taps_in_time_are_the_outermost_axis() {
         7.0, 8.0, 9.0,
         10.0, 11.0, 12.0,
     ];
-    let layout = WeightLayout::Filter { times: 3, filter: 1, c_in: 2, c_out: 2 };
+    let layout = WeightLayout::filter(3, 1, 2, 2);
     #[rustfmt::skip]
     assert_eq!(packed(&values, layout, WeightSlice::All), [
         1.0, 7.0, 0.0, 0.0,
@@ -72,7 +72,7 @@ fn a_filter_of_three_frames_is_taken_whole_or_in_part() {
     let values: Vec<f32> = (1_u8..=27).map(f32::from).collect();
     // One input and one output channel: every sixteenth number is not padding.
     let found = |times, take| -> Vec<f32> {
-        let layout = WeightLayout::Filter { times, filter: 3, c_in: 1, c_out: 1 };
+        let layout = WeightLayout::filter(times, 3, 1, 1);
         let packed = packed(&values, layout, take);
         assert!(packed.iter().enumerate().all(|(index, value)| index % 16 == 0 || *value == 0.0));
         packed.into_iter().step_by(16).collect()
@@ -90,7 +90,7 @@ fn a_filter_of_three_frames_is_taken_whole_or_in_part() {
 fn groups_of_input_channels_are_taken_alone_or_added_up() {
     let values: Vec<f32> = (1_u8..=12).map(f32::from).collect();
     let found = |start, count| -> Vec<f32> {
-        let layout = WeightLayout::Filter { times: 1, filter: 1, c_in: 2, c_out: 2 };
+        let layout = WeightLayout::filter(1, 1, 2, 2);
         let packed = packed(&values, layout, WeightSlice::Inputs { start, count, of: 3 });
         // Output channels of the first input channel, then of the second.
         [0, 1, 4, 5].map(|index| packed[index]).to_vec()
@@ -106,7 +106,7 @@ fn groups_of_input_channels_are_taken_alone_or_added_up() {
 fn groups_of_input_channels_become_taps_in_time() {
     let values: Vec<f32> = (1_u8..=8).map(f32::from).collect();
     let found = |latest_first| -> Vec<f32> {
-        let layout = WeightLayout::Filter { times: 2, filter: 1, c_in: 2, c_out: 2 };
+        let layout = WeightLayout::filter(2, 1, 2, 2);
         let packed = packed(&values, layout, WeightSlice::InputTaps { taps: 2, latest_first });
         // Output channels of each input channel of the first tap, then of the second.
         [0, 1, 4, 5, 16, 17, 20, 21].map(|index| packed[index]).to_vec()
@@ -127,7 +127,7 @@ const IN_ORDER: [f32; 16] = [
 fn frames_come_before_parts() {
     let rows: Vec<f32> = (0_u8..16).map(f32::from).collect();
     assert_eq!(packed(&rows, WeightLayout::Vector { channels: 16 }, FRAMES), IN_ORDER);
-    let found = packed(&rows, WeightLayout::Filter { times: 1, filter: 1, c_in: 1, c_out: 16 }, FRAMES);
+    let found = packed(&rows, WeightLayout::filter(1, 1, 1, 16), FRAMES);
     assert_eq!(found[..16], IN_ORDER);
     assert_eq!(found[16..], [0.0; 48]);
 }
@@ -136,7 +136,7 @@ fn frames_come_before_parts() {
 fn frames_of_a_filter_with_taps_in_time() {
     // Output channel 1 of two frames of two parts is row 2 of the file, with two taps in time.
     let values = [1.0, 10.0, 2.0, 20.0, 3.0, 30.0, 4.0, 40.0];
-    let layout = WeightLayout::Filter { times: 2, filter: 1, c_in: 1, c_out: 4 };
+    let layout = WeightLayout::filter(2, 1, 1, 4);
     let found = packed(&values, layout, WeightSlice::Frames { frames: 2, parts: 2, block: 1 });
     assert_eq!(found[..4], [1.0, 3.0, 2.0, 4.0]);
     assert_eq!(found[16..20], [10.0, 30.0, 20.0, 40.0]);
@@ -144,7 +144,7 @@ fn frames_of_a_filter_with_taps_in_time() {
 
 #[test]
 fn halves_and_factors() {
-    let layout = WeightLayout::Filter { times: 2, filter: 1, c_in: 1, c_out: 1 };
+    let layout = WeightLayout::filter(2, 1, 1, 1);
     for storage in [Storage::F16, Storage::PackedF16] {
         let bytes = pack(&[1.0, 0.1], layout, WeightSlice::All, storage, 0.5);
         assert_eq!(layout.bytes(storage).0, bytes.len() as u64);

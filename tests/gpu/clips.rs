@@ -91,6 +91,12 @@ fn wan22() {
 }
 
 #[test]
+fn ltx2() {
+    assert!(clip("clip_ltx2"), "nothing in host memory");
+    clip("clip_ltx2_3");
+}
+
+#[test]
 fn seedvr() {
     assert!(clip("clip_seedvr"), "nothing in host memory");
 }

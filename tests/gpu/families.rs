@@ -90,6 +90,12 @@ fn hunyuan_image() {
 }
 
 #[test]
+fn ltx2() {
+    family("toy_ltx2");
+    family("toy_ltx2_3");
+}
+
+#[test]
 fn seedvr() {
     family("toy_seedvr");
 }

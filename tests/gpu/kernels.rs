@@ -136,16 +136,16 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         bindings: bindings.into_iter().collect(),
     };
     Plan {
-        inputs: vec![PlaneExtents { size, channels: 1, frames: 1 }],
-        result: PlaneExtents { size, channels: 1, frames: 1 },
+        inputs: vec![PlaneExtents { size, channels: 1, frames: 1, first: 0 }],
+        result: PlaneExtents { size, channels: 1, frames: 1, first: 0 },
         storage: Storage::F32,
         output: Output::Rgba8,
         stages: vec![problem.name.clone()],
         variants: vec![problem.launch.variant.clone()],
         steps: vec![
-            Step { stage: 0, action: Action::Fetch { from: HostSource::Input(before), to: BufferId(0) }, macs: 0 },
-            Step { stage: 0, action, macs: problem.launch.macs },
-            Step { stage: 0, action: Action::Output { from: BufferId(0), rows: (0, 1) }, macs: 0 },
+            Step { stage: 0, action: Action::Fetch { from: HostSource::Input(before), to: BufferId(0) }, macs: 0, turns: None },
+            Step { stage: 0, action, macs: problem.launch.macs, turns: None },
+            Step { stage: 0, action: Action::Output { from: BufferId(0), rows: (0, 1) }, macs: 0, turns: None },
         ],
         buffers: vec![BufferUse {
             name: "result".to_owned(),

@@ -35,7 +35,8 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// Makes a problem of the lower half of the image, where x begins one row above it. It computes
+/// Makes a problem of the lower half of the image, where x begins one row above it, or of a mirrored
+/// image. It computes
 /// `frames` frames with `times` taps in time; x has `spare` frames more than needed.
 fn problem(
     input: Storage,
@@ -47,7 +48,9 @@ fn problem(
 ) -> Problem {
     let factor = 1 + u32::from(upsample);
     let (x_width, x_height) = (width / factor, height / factor);
-    let y0 = height / 2;
+    // Mirrored images have all rows, to begin with the border.
+    let mirror = !upsample && (width == 2 || times == 3);
+    let y0 = if mirror { 0 } else { height / 2 };
     let x_row0 = (y0.saturating_sub(1)) / factor;
     let frames_in = frames + times - 1 + spare;
     let params = Conv2dDirectParams {
@@ -71,9 +74,9 @@ fn problem(
             "conv2d_direct w{width} h{height} c{}->{}{} frames {frames_in}->{frames} taps {times} tile{pixels}x{columns4} {input:?} to {output:?}",
             c_in4 * 4,
             c_out4 * 4,
-            if upsample { " upsample relu" } else { "" }
+            if upsample { " upsample relu" } else if mirror { " mirror" } else { "" }
         ),
-        launch: Conv2dDirect { input, output, upsample, times, relu: upsample, tile, params }.launch(),
+        launch: Conv2dDirect { input, output, upsample, times, relu: upsample, mirror, tile, params }.launch(),
         bindings: vec![
             random(1, input, (x_height - x_row0) * x_width * frames_in * c_in4, 1.0),
             random(2, input, times * 9 * c_in4 * 4 * c_out4, 0.3),

@@ -88,8 +88,9 @@ fn pixel_problem(
     lanes: u32,
 ) -> Problem {
     let (y_offset, y_pixel4) = (past * channels4, (past + frames) * channels4);
+    let eps = if frames > 1 { 0.3 } else { 0.0 };
     let params =
-        PixelNormParams { pixels, channels4, frames, x_offset: 3, y_offset, y_pixel4, root: 7.5, least: 1e-12 };
+        PixelNormParams { pixels, channels4, frames, x_offset: 3, y_offset, y_pixel4, root: 7.5, least: 1e-12, eps };
     Problem {
         name: format!(
             "pixel_norm_apply by {lanes}, {pixels} pixels c{} frames {frames} after {past} {activation:?} {storage:?}",

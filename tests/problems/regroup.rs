@@ -61,6 +61,22 @@ fn of_clips(storage: Storage) -> Vec<Problem> {
         problems.push(in_columns(means([storage; 2], false, (3, 12), 1, 2), frames));
         problems.push(in_columns(copies([storage, Storage::F32], false, (12, 3), 1, 2), frames));
     }
+    problems.extend(of_ltx2(storage));
+    problems
+}
+
+/// Makes the problems of LTX-2: changes of time alone, first frames that come twice, and shortcuts
+/// whose copies are apart.
+fn of_ltx2(storage: Storage) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (channels, times, side) in [((32, 64), 2, 1), ((8, 16), 2, 2), ((6, 24), 2, 2)] {
+        let form = means([storage; 2], false, channels, times, side);
+        problems.push(Form { params: RegroupParams { repeats_first: 1, ..form.params }, ..form }.problem());
+    }
+    for (channels, times, side) in [((32, 32), 2, 1), ((64, 32), 2, 2), ((24, 12), 1, 2)] {
+        let form = copies([storage; 2], false, channels, times, side);
+        problems.push(in_time(Form { params: RegroupParams { tiled: 1, ..form.params }, ..form }, 2));
+    }
     problems
 }
 
@@ -128,6 +144,8 @@ fn params(
         column_step: 1,
         places,
         missing: places / (side * side) - 1,
+        repeats_first: 0,
+        tiled: 0,
         count,
         scale: 0.5,
     }

@@ -24,8 +24,11 @@ pub(super) fn problems() -> Vec<Problem> {
             {
                 for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                     if doubling.is_none() || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
-                        let prologue = WinogradPrologue { normalize, activation, doubling };
-                        problems.push(input_problem(kernel, shape, (1, 0), prologue));
+                        let mirrored = activation.is_none() && doubling.is_none();
+                        for mirror in [false, true].into_iter().filter(|mirror| !mirror || mirrored) {
+                            let prologue = WinogradPrologue { normalize, activation, doubling, mirror };
+                            problems.push(input_problem(kernel, shape, (1, 0), prologue));
+                        }
                     }
                 }
             }
@@ -69,7 +72,7 @@ fn problems_of_frames(kernel: (Transforms, Storages)) -> Vec<Problem> {
         for (normalize, activation) in [(false, None), (true, Some(Activation::Silu))] {
             for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                 if doubling.is_none() || shape.0 % 2 == 0 {
-                    let prologue = WinogradPrologue { normalize, activation, doubling };
+                    let prologue = WinogradPrologue { normalize, activation, doubling, mirror: false };
                     problems.push(input_problem(kernel, shape, (frames, past), prologue));
                 }
             }

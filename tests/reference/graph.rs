@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use wgvae::HostTensor;
 use wgvae::config::Packing;
 use wgvae::model::graph::{
-    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, Regroup, Shape, Transform, Weight,
-    WeightSlice,
+    Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, PixelNormKind, Regroup, Shape,
+    Transform, WINDOW, Weight, WeightSlice,
 };
+use wgvae::plan::turns::Turn;
 
 /// Tensors of a file, by their names in diffusers' spelling.
 pub(crate) type Weights = BTreeMap<String, HostTensor>;
@@ -33,25 +34,38 @@ pub(crate) fn evaluate(graph: &Graph, weights: &Weights, input: &[f32]) -> Vec<f
     evaluate_and_measure(graph, weights, input).0
 }
 
-/// Returns the output of a part of a clip, with the states of earlier parts.
-pub(crate) fn evaluate_part(graph: &Graph, weights: &Weights, input: &[f32], states: &mut States) -> Vec<f64> {
-    planar(tensors(graph, weights, input, states).last().expect("an output"))
+/// Returns the output of a part of a clip, with the states of earlier parts. After the last latents
+/// there is no `input`, and zeros take its place.
+pub(crate) fn evaluate_part(
+    graph: &Graph,
+    weights: &Weights,
+    input: Option<&[f32]>,
+    turn: Turn,
+    states: &mut States,
+) -> Vec<f64> {
+    let Shape { height, width, channels, .. } = graph.shapes[0];
+    let zeros = vec![0.0; size(height * width * channels)];
+    planar(tensors(graph, weights, input.unwrap_or(&zeros), turn, states).last().expect("an output"))
 }
 
 /// Returns the output, and the largest magnitude of any tensor on the way.
 pub(crate) fn evaluate_and_measure(graph: &Graph, weights: &Weights, input: &[f32]) -> (Vec<f64>, f64) {
-    let tensors = tensors(graph, weights, input, &mut States::new());
+    let tensors = tensors(graph, weights, input, Turn::default(), &mut States::new());
     let values = tensors.iter().flat_map(|tensor| &tensor.data);
     let largest = values.fold(0.0_f64, |most, value| most.max(value.abs()));
     (planar(tensors.last().expect("an output")), largest)
 }
 
-fn tensors(graph: &Graph, weights: &Weights, input: &[f32], states: &mut States) -> Vec<Tensor> {
+fn tensors(graph: &Graph, weights: &Weights, input: &[f32], turn: Turn, states: &mut States) -> Vec<Tensor> {
     let mut tensors: Vec<Tensor> = Vec::new();
     for node in &graph.nodes {
         let inputs: Vec<&Tensor> = node.inputs.iter().map(|id| &tensors[id.0]).collect();
-        let tensor = run(node, graph.shape(node.output), &inputs, weights, input, states);
-        let Shape { frames, height, width, channels } = graph.shape(node.output);
+        let tensor = if node.op == Op::Window {
+            window(&node.name, graph.shape(node.inputs[0]), inputs[0], turn, states)
+        } else {
+            run(node, graph.shape(node.output), &inputs, weights, input, states)
+        };
+        let Shape { frames, height, width, channels, .. } = graph.shape(node.output);
         assert_eq!(
             [tensor.frames, tensor.height, tensor.width, tensor.channels],
             [frames, height, width, channels].map(size),
@@ -79,7 +93,8 @@ fn run(
         (Op::GroupNorm { groups, eps }, [x]) => {
             group_norm(x, size(*groups), f64::from(*eps), &weight("weight"), &weight("bias"))
         }
-        (Op::PixelNorm, [x]) => pixel_norm(x, &weight("gamma")),
+        (Op::PixelNorm(PixelNormKind::Gamma), [x]) => pixel_norm(x, 1e-12, 0.0, &weight("gamma")),
+        (Op::PixelNorm(PixelNormKind::Plain), [x]) => pixel_norm(x, 0.0, 1e-8, &vec![1.0; x.channels]),
         (Op::Activate(Activation::Silu), [x]) => map(x, |value| value / (1.0 + (-value).exp())),
         (Op::Activate(Activation::Relu), [x]) => map(x, |value| value.max(0.0)),
         (Op::Keep { by, frames }, [x]) => {
@@ -95,6 +110,28 @@ fn run(
         (Op::Output(ending), [x]) => finish(*ending, x),
         (op, inputs) => panic!("{op:?} with {} inputs", inputs.len()),
     }
+}
+
+/// Returns the frames of `x`, whose shape is `shape`, with those before them. Beyond the ends of the
+/// clip are copies of its first and last frame; frames that no part needs are zeros.
+fn window(name: &str, shape: Shape, x: &Tensor, turn: Turn, states: &mut States) -> Tensor {
+    let (count, own) = (i64::from(shape.frames), i64::from(shape.first));
+    let first = own + i64::try_from(turn.part).unwrap() * count;
+    let end = turn.latents.map_or(i64::MAX, |latents| (i64::try_from(latents).unwrap() - 1) * count + 1);
+    let before = i64::from(WINDOW);
+    let frame = |index: i64| {
+        let place = index.clamp(0, end - 1) - first;
+        let past = states.get(name).filter(|_| (-before..0).contains(&place));
+        match (usize::try_from(place), past) {
+            (Ok(place), _) if place < x.frames => x.frame(place),
+            (Err(_), Some(past)) => past.frame(usize::try_from(place + before).unwrap()),
+            _ => Tensor::zeros(x.size(), 1, x.channels),
+        }
+    };
+    let window = Tensor::of_frames(&(first - before..first + count).map(frame).collect::<Vec<_>>());
+    let last = window.frames - size(WINDOW)..window.frames;
+    states.insert(name.to_owned(), Tensor::of_frames(&last.map(|frame| window.frame(frame)).collect::<Vec<_>>()));
+    window
 }
 
 impl Tensor {
@@ -195,6 +232,7 @@ fn over_frames(
     let past: Vec<Tensor> = match conv.time {
         None => Vec::new(),
         Some(time) => match time.past {
+            PastFrames::Window => Vec::new(),
             PastFrames::Copies => (0..time.before()).map(|_| x.frame(0)).collect(),
             PastFrames::Kept => (0..size(time.before()))
                 .map(|frame| {
@@ -229,6 +267,16 @@ fn over_frames(
     Tensor::of_frames(&frames)
 }
 
+/// Returns the place that is read in place of `from`, both counted from one before the first of
+/// `extent`.
+fn mirrored(from: usize, extent: usize) -> usize {
+    match from {
+        0 => 2,
+        _ if from == extent + 1 => extent - 1,
+        _ => from,
+    }
+}
+
 /// Returns one tap in time of a filter `[c_out, c_in, taps, side, side]`.
 fn in_tap(filter: &[f64], conv: &Conv2d, taps: usize, tap: usize) -> Vec<f64> {
     let area = size(conv.window.side).pow(2);
@@ -241,22 +289,24 @@ fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tenso
     let c_out = bias.len();
     let (side, stride) = (size(conv.window.side), size(conv.window.stride));
     let before = match conv.window.border {
-        Border::Around => side / 2,
+        Border::Around | Border::Mirror => side / 2,
         Border::After => 0,
     };
     let after = match conv.window.border {
-        Border::Around => side / 2,
+        Border::Around | Border::Mirror => side / 2,
         Border::After => 1,
     };
     let extent = |extent: usize| (extent + before + after - side) / stride + 1;
     let filter = by_output(filter, c_out);
+    let mirror = conv.window.border == Border::Mirror;
     let mut y = Tensor::zeros(x.size().map(extent), 1, c_out);
     for row in 0..y.height {
         for column in 0..y.width {
             let sums = y.pixel_mut(row, column, 0);
             sums.copy_from_slice(bias);
             for (tap, (dy, dx)) in (0..side).flat_map(|dy| (0..side).map(move |dx| (dy, dx))).enumerate() {
-                let (from_row, from_column) = (row * stride + dy, column * stride + dx);
+                let [from_row, from_column] = [(row * stride + dy, x.height), (column * stride + dx, x.width)]
+                    .map(|(from, extent)| if mirror { mirrored(from, extent) } else { from });
                 let inside = (before..before + x.height).contains(&from_row)
                     && (before..before + x.width).contains(&from_column);
                 if !inside {
@@ -323,6 +373,7 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
             places.flat_map(|at| stored[at..][..area].to_vec()).collect()
         }
         WeightSlice::Zeros => vec![0.0; count],
+        WeightSlice::Ones => vec![1.0; count],
         WeightSlice::Transform => panic!("the transform of the input is no weight of a convolution"),
     };
     assert_eq!(taken.len(), count, "values taken of {}", weight.name);
@@ -367,16 +418,16 @@ fn group_norm_of_frame(x: &Tensor, groups: usize, eps: f64, weight: &[f64], bias
     })
 }
 
-fn pixel_norm(x: &Tensor, gamma: &[f64]) -> Tensor {
+fn pixel_norm(x: &Tensor, least: f64, eps: f64, gamma: &[f64]) -> Tensor {
     #[expect(clippy::cast_precision_loss, reason = "few channels")]
     let root = (x.channels as f64).sqrt();
     let lengths: Vec<f64> =
-        x.data.chunks(x.channels).map(|pixel| pixel.iter().map(|v| v * v).sum::<f64>().sqrt()).collect();
+        x.data.chunks(x.channels).map(|pixel| (pixel.iter().map(|v| v * v).sum::<f64>() + eps * root * root).sqrt()).collect();
     let data = x
         .data
         .iter()
         .enumerate()
-        .map(|(index, value)| value / lengths[index / x.channels].max(1e-12) * root * gamma[index % x.channels]);
+        .map(|(index, value)| value / lengths[index / x.channels].max(least) * root * gamma[index % x.channels]);
     Tensor { data: data.collect(), ..*x }
 }
 
@@ -418,6 +469,9 @@ fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
         }
         return y;
     }
+    let (first, read) = kind.read(u32::try_from(x.frames).unwrap());
+    let read = Tensor::of_frames(&(first..first + read).map(|frame| x.frame(size(frame))).collect::<Vec<_>>());
+    let x = &read;
     let (side, frames) = (size(kind.side()), size(kind.frames));
     let copies = kind.copies(u32::try_from(x.channels).unwrap(), shape.channels);
     let larger = if copies { y.channels } else { x.channels };
@@ -434,7 +488,8 @@ fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
     if copies {
         let copies = y.channels * frames * side * side / x.channels;
         for (row, column, frame, channel) in positions(x) {
-            for index in channel * copies..(channel + 1) * copies {
+            for copy in 0..copies {
+                let index = if kind.tiled { copy * x.channels + channel } else { channel * copies + copy };
                 let (target, time, down, right) = place(index);
                 if let Some(time) = (frame * frames + time).checked_sub(missing) {
                     y.pixel_mut(row * side + down, column * side + right, time)[target] =
@@ -452,6 +507,7 @@ fn regroup(kind: Regroup, shape: Shape, x: &Tensor) -> Tensor {
             (channel * count..(channel + 1) * count).map(place).map(|(source, time, down, right)| {
                 match (frame * frames + time).checked_sub(missing) {
                     Some(time) => x.pixel(row * side + down, column * side + right, time)[source],
+                    None if kind.repeats_first => x.pixel(row * side + down, column * side + right, 0)[source],
                     None => 0.0,
                 }
             });

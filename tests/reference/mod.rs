@@ -36,6 +36,16 @@ pub(crate) struct Call<'a> {
     pub(crate) bindings: Vec<&'a mut [u8]>,
 }
 
+/// Returns the row or column that is read at `position` of `extent`. `None` if it is zero there.
+fn seen_at(position: i64, extent: u32, mirror: bool) -> Option<i64> {
+    let last = i64::from(extent) - 1;
+    match position {
+        -1 if mirror => Some(1.min(last)),
+        _ if mirror && position == last + 1 => Some((last - 1).max(0)),
+        _ => (0..=last).contains(&position).then_some(position),
+    }
+}
+
 /// Runs the twin of the call's kernel.
 pub(crate) fn run(call: &mut Call<'_>) {
     match call.variant.file {

@@ -1,5 +1,5 @@
-//! Twin: y = x / max(|x|, least) * root * gamma, with |x| over the channels of a pixel; then the
-//! activation.
+//! Twin: y = x / max(sqrt(|x|^2 + eps), least) * root * gamma, with |x| over the channels of a pixel;
+//! then the activation.
 
 use wgvae::Storage;
 use wgvae::kernels::pixel_norm::PixelNormParams;
@@ -18,7 +18,7 @@ pub(super) fn run(call: &mut Call<'_>) {
         let target = at(p.y_offset) + pixel * at(p.y_pixel4) + frame * at(p.channels4);
         let pixel_x = &x[first..first + at(p.channels4)];
         let squares: f64 = pixel_x.iter().flatten().map(|value| f64::from(*value).powi(2)).sum();
-        let factor = f64::from(p.root) / squares.sqrt().max(f64::from(p.least));
+        let factor = f64::from(p.root) / (squares + f64::from(p.eps)).sqrt().max(f64::from(p.least));
         for channel in 0..at(p.channels4) {
             let value = each(|lane| {
                 activate(f64::from(pixel_x[channel][lane]) * factor * f64::from(gamma[channel][lane]), activation)

@@ -30,10 +30,13 @@ pub(super) fn run(call: &mut Call<'_>) {
             let time = frame + missing;
             let own = time % times * square + in_square(row % side, column % side);
             let index = if by_place { own * at(p.channels) + channel } else { channel * places + own };
-            number(row / side, column / side, time / times, index / count)
+            let all = at(p.channels) * places / count;
+            let source = if p.tiled == 1 { index % all } else { index / count };
+            number(row / side, column / side, time / times, source)
         };
         let mean = |channel: usize| {
-            // All numbers of the pixels and frames that become one. Missing frames are zero.
+            // All numbers of the pixels and frames that become one. Missing frames are zero, or the
+            // first.
             let unfolded = |index: usize| {
                 let all = at(p.channels) * count / places;
                 let (place, channel) =
@@ -41,6 +44,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 let (down, right) = pixels[&(place % square)];
                 match (frame * times + place / square).checked_sub(missing) {
                     Some(time) => number(row * side + down, column * side + right, time, channel),
+                    None if p.repeats_first == 1 => number(row * side + down, column * side + right, 0, channel),
                     None => 0.0,
                 }
             };

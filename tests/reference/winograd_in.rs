@@ -4,7 +4,7 @@ use wgvae::Storage;
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::winograd::{InParams, PAIRS_IN};
 
-use super::{A, B, Call, activate, at, round, times_both};
+use super::{A, B, Call, activate, at, round, seen_at, times_both};
 
 /// Tiles of a workgroup, as in the shader.
 const WORKGROUP_TILES: u32 = 16;
@@ -32,12 +32,12 @@ pub(super) fn run(call: &mut Call<'_>) {
     let x = call.vec4s(1, call.storage(if pairs { "Pair" } else { "Stored" }));
     let (normalize, activation) = (call.variant.flag("NORMALIZE"), call.variant.number("ACTIVATION"));
     let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
+    let mirror = call.variant.flag("MIRROR");
     let transformed = call.storage("Transformed");
     let norm = if normalize { call.vec4s(2, Storage::F32) } else { Vec::new() };
     let pixel = |py: i64, px: i64, channel: usize, lane: usize| {
-        if py < 0 || py >= i64::from(p.height) || px < 0 || px >= i64::from(p.width) {
-            return 0.0;
-        }
+        let [py, px] = [seen_at(py, p.height, mirror), seen_at(px, p.width, mirror)];
+        let (Some(py), Some(px)) = (py, px) else { return 0.0 };
         let row = at((py >> shift) - i64::from(p.x_row0));
         let source = row * at(p.x_width) + at(px >> shift);
         // The part selects one of the four pixels in the channels of a pixel's frame.

@@ -1,6 +1,8 @@
 //! Clips `[1, c, t, h, w]`, and the parts in which they run.
 
 use wgvae::model::blocks::Part;
+use wgvae::model::graph::Graph;
+use wgvae::plan::turns::Turn;
 use wgvae::{HostTensor, Latents, Size};
 
 /// Returns width and height of a frame.
@@ -30,4 +32,27 @@ pub(crate) fn latents_of(clip: &HostTensor) -> Latents {
 pub(crate) fn parts(count: usize, first: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
     let next = (first..count).step_by(step).map(move |start| (Part::Next, start..start + step));
     std::iter::once((Part::First, 0..first)).chain(next)
+}
+
+/// Returns the parts of a clip of `count` frames as [`parts`] does, with their turns, and `after`
+/// parts without frames.
+#[allow(dead_code, reason = "not every program of tests needs turns")]
+pub(crate) fn turns(
+    count: usize,
+    (first, step): (usize, usize),
+    after: u32,
+) -> impl Iterator<Item = (Turn, Part, Option<std::ops::Range<usize>>)> {
+    let fed = parts(count, first, step).map(|(part, range)| (part, Some(range)));
+    let latents = parts(count, first, step).count() as u64;
+    let all = fed.chain((0..after).map(|_| (Part::Next, None)));
+    (0..).zip(all).map(move |(index, (part, range))| {
+        let turn = Turn { part: index, latents: (index >= latents).then_some(latents) };
+        (turn, part, range)
+    })
+}
+
+/// Returns the number of parts after that of the last latent.
+#[allow(dead_code, reason = "not every program of tests needs turns")]
+pub(crate) fn parts_after(graph: &Graph) -> u32 {
+    graph.shape(graph.nodes.last().unwrap().output).delay()
 }

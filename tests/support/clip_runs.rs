@@ -18,14 +18,15 @@ pub(crate) fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) ->
     let options = DecodeOptions { memory_budget: budget, ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let mut frames = Vec::new();
+    let mut sink = |pixels| {
+        let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
+        frames.extend(values);
+        Ok(())
+    };
     for index in 0..latents.count() {
-        let mut sink = |pixels| {
-            let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
-            frames.extend(values);
-            Ok(())
-        };
         block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).unwrap();
     }
+    while block_on(clip.finish(&mut Control::default(), &mut sink)).unwrap().is_some() {}
     (frames, clip.plans().clone())
 }
 

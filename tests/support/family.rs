@@ -1,8 +1,10 @@
 //! Every network on a device, in both directions, against the f64 result of its own class. Files
 //! are in the network's own layout.
 
+use std::collections::BTreeMap;
+
 use pollster::block_on;
-use wgvae::config::Network;
+use wgvae::config::{AutoencoderConfig, Network};
 use wgvae::files::MemorySource;
 use wgvae::images::Posterior;
 use wgvae::internals::safetensors::write_safetensors;
@@ -37,7 +39,7 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
         let channels = vec![config.latent_scale().0.len() as u64];
         tensors.extend(["mean", "var"].map(|part| (format!("bn.running_{part}"), channels.clone())));
     }
-    let weights = formula::weights(&tensors);
+    let weights = as_written(config, formula::weights(&tensors));
     let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     let source = MemorySource::new("formula", write_safetensors(&tensors).unwrap());
     // Networks without a class in diffusers have no config.json.
@@ -46,13 +48,30 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
         Network::Tiny(tiny) if golden.metadata["config"].contains("tiny_reference") || tiny.use_midblock_gn => {
             (None, None)
         }
-        Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) => (Some(golden.metadata["config"].as_str()), None),
+        Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) => (Some(golden.metadata["config"].as_str()), None),
     };
     let checkpoint = block_on(Checkpoint::from_source(Box::new(source), json)).unwrap();
     match family.or(golden.metadata.get("family").map(String::as_str)) {
         Some(family) => checkpoint.with_family(family).unwrap(),
         None => checkpoint,
     }
+}
+
+/// Returns `weights` by their names in a file. LTX-2's has a module in each convolution, and the
+/// statistics of latents.
+fn as_written(config: &AutoencoderConfig, weights: BTreeMap<String, HostTensor>) -> BTreeMap<String, HostTensor> {
+    if !matches!(config.network, Network::Ltx2(_)) {
+        return weights;
+    }
+    let inner = |(name, tensor): (String, HostTensor)| {
+        let (module, part) = name.rsplit_once('.').unwrap();
+        (format!("{module}.conv.{part}"), tensor)
+    };
+    let mut written: BTreeMap<String, HostTensor> = weights.into_iter().map(inner).collect();
+    for (name, like) in [("latents_mean", "bn.running_mean"), ("latents_std", "bn.running_var")] {
+        written.insert(name.to_owned(), formula::weight(like, &[config.latent_channels as usize]));
+    }
+    written
 }
 
 fn check(golden: &Golden, name: &str, output: &str, found: &[f32], precision: Precision) {

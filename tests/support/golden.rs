@@ -81,6 +81,16 @@ impl Golden {
     }
 }
 
+/// Returns the first `channels` channels of `[1, c, ...]`. LTX-2's encoder gives one log variance
+/// for all latents, and fixtures repeat it.
+#[allow(dead_code, reason = "not every program of tests evaluates graphs")]
+pub(crate) fn first_channels(tensor: &HostTensor, channels: u32) -> HostTensor {
+    let mut shape = tensor.shape.clone();
+    let each = tensor.data.len() / shape[1];
+    shape[1] = channels as usize;
+    HostTensor { data: tensor.data[..each * shape[1]].to_vec(), shape }
+}
+
 /// Returns the config of a fixture. For some networks diffusers has no class.
 fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
     let json = &metadata["config"];
@@ -97,8 +107,14 @@ fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
             Family::find(family).expect("a family").config();
         config = AutoencoderConfig { packing, own_latents, scaling_factor, latents_mean, latents_std, ..config };
     }
+    let channels = config.latent_scale().0.len();
+    if let Network::Ltx2(_) = config.network {
+        // Files have them; see make_families.py.
+        let [mean, std] = ["bn.running_mean", "bn.running_var"].map(|name| formula::weight(name, &[channels]).data);
+        config.latents_mean = Some(mean.into_iter().map(f64::from).collect());
+        config.latents_std = Some(std.into_iter().map(f64::from).collect());
+    }
     if let Some(eps) = config.batch_norm_eps {
-        let channels = config.latent_scale().0.len();
         let variance = formula::weight("bn.running_var", &[channels]).data;
         config.latents_mean =
             Some(formula::weight("bn.running_mean", &[channels]).data.into_iter().map(f64::from).collect());

@@ -57,9 +57,9 @@ export class ClipRun {
 
   /**
    * Runs the next part, by `call`.
-   * @template {{ report: import('./index.js').Report }} R
+   * @template {{ report: import('./index.js').Report } | undefined} R
    * @param {'decode' | 'encode'} phase
-   * @param {{ free(): void }} input of the part, freed after its last use
+   * @param {{ free(): void } | undefined} input of the part, if any, freed after its last use
    * @param {(vae: Vae, clip: Clip, cancel: Cancel, listener:
    * ReturnType<import('./loaded.js').Loaded['listener']>) => Promise<R>} call
    */
@@ -76,7 +76,7 @@ export class ClipRun {
       });
     } finally {
       // An abort does not wait for the part that it stops.
-      this.#idle.then(() => input.free());
+      this.#idle.then(() => input?.free());
     }
   }
 

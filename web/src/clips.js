@@ -74,6 +74,12 @@ export class Clips {
         const decoded = await run.part('decode', part, (vae, clip, cancel, listener) => vae.decodePart(clip, part, moduleOptions(), cancel, listener));
         for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height, 3);
       }
+      // Frames that waited for later latents.
+      for (;;) {
+        const decoded = await run.part('decode', undefined, (vae, clip, cancel, listener) => vae.finishPart(clip, moduleOptions(), cancel, listener));
+        if (!decoded) break;
+        for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height, 3);
+      }
     } catch (error) {
       throw wgvaeError(error);
     } finally {

@@ -3,6 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::border::read_at;
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{self, dispatch, load, relu, store};
 use crate::kernels::conv2d_direct::Conv2dDirectParams;
@@ -22,6 +23,8 @@ struct Convolution<'a> {
     bias: &'a [f32],
     times: usize,
     doubled: bool,
+    /// True if the image is mirrored at its borders.
+    mirror: bool,
     relu: bool,
 }
 
@@ -37,10 +40,10 @@ pub(super) fn run(mut call: Call<'_>) {
     let p: Conv2dDirectParams = call.params();
     let arch = call.arch;
     let (times, doubled) = (at(call.variant.number("TAPS_T")), call.variant.number("SHIFT") == 1);
-    let relu = call.variant.flag("RELU");
+    let (relu, mirror) = (call.variant.flag("RELU"), call.variant.flag("MIRROR"));
     let [x, w, bias, y] = call.take();
     let (w, columns) = padded(arch, w.read(), at4(p.c_out4));
-    let convolution = Convolution { p, x: x.read(), w, columns, bias: bias.read(), times, doubled, relu };
+    let convolution = Convolution { p, x: x.read(), w, columns, bias: bias.read(), times, doubled, mirror, relu };
     let first = usize::try_from(i64::from(p.y0) - i64::from(p.y_row0)).unwrap_or(usize::MAX);
     let row = at(p.width) * at(p.frames) * at4(p.c_out4);
     y.write()[first * row..].par_chunks_mut(row).take(at(p.rows)).enumerate().for_each(|(index, row)| {
@@ -62,9 +65,8 @@ impl Convolution<'_> {
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
         let p = &self.p;
-        if row < 0 || row >= i64::from(p.height) || column < 0 || column >= i64::from(p.width) {
-            return None;
-        }
+        let row = read_at(row, p.height, self.mirror)?;
+        let column = read_at(column, p.width, self.mirror)?;
         let shift = u32::from(self.doubled);
         let index = ((row >> shift) - i64::from(p.x_row0)) * i64::from(p.x_width) + (column >> shift);
         Some(usize::try_from(index).unwrap_or(usize::MAX) * at(p.frames_in) * at4(p.c_in4))

@@ -7,6 +7,7 @@
 
 mod attention_finish;
 mod attention_softmax;
+mod border;
 mod conv2d_direct;
 mod copy_frames;
 mod group_norm_apply;

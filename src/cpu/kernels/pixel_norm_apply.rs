@@ -1,4 +1,5 @@
-//! y = activation(x / max(|x|, least) * sqrt(c) * gamma[c]), |x| over the channels of a pixel.
+//! y = activation(x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c]), |x| over the channels of
+//! a pixel.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
@@ -40,7 +41,7 @@ impl WithSimd for Pixel<'_, '_> {
                 let value = load(simd, x, channel, S::F32_LANES.min(channels - channel));
                 squares = simd.mul_add_e_f32s(value, value, squares);
             }
-            let length = simd.reduce_sum_f32s(squares).sqrt();
+            let length = (simd.reduce_sum_f32s(squares) + p.eps).sqrt();
             // An infinite length would make every value zero: an overflow must stay visible.
             let factor = if length.is_finite() { p.root / length.max(p.least) } else { f32::NAN };
             for channel in (0..channels).step_by(S::F32_LANES) {

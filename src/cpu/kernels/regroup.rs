@@ -51,12 +51,14 @@ pub(super) fn run(mut call: Call<'_>) {
     if call.variant.flag("COPIES") {
         // Factors of a channel and a place in the number of y that they have.
         let (of_channel, of_place) = if by_place { (1, at(p.channels)) } else { (at(p.places), 1) };
+        let x_channels = at(p.channels) * at(p.places) / at(p.count);
         y.enumerate().for_each(|(row, y)| {
             for (index, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
                 let (column, frame) = (index / at(p.frames), index % at(p.frames) + missing);
                 let x = &x[from(row / side, column / side, frame / frames)..];
                 let place = frame % frames * side * side + places.in_square(row, column);
-                fill(p, how, y, |channel| x[(channel * of_channel + place * of_place) / at(p.count)]);
+                let source = |number: usize| if p.tiled > 0 { number % x_channels } else { number / at(p.count) };
+                fill(p, how, y, |channel| x[source(channel * of_channel + place * of_place)]);
             }
         });
         return;
@@ -68,8 +70,8 @@ pub(super) fn run(mut call: Call<'_>) {
         for (index, y) in y.chunks_exact_mut(at4(p.channels4)).enumerate() {
             let (column, frame) = (index / at(p.frames), index % at(p.frames) * frames);
             let number = |source: &Source| {
-                // A frame that does not exist is zero.
-                let frame = (frame + source.frame).checked_sub(missing)?;
+                // A frame that does not exist is zero, or the first.
+                let frame = (frame + source.frame).checked_sub(missing).or((p.repeats_first > 0).then_some(0))?;
                 Some(x[from(row * side + source.row, column * side + source.column, frame) + source.channel])
             };
             fill(p, how, y, |channel| sources[channel].iter().filter_map(number).sum::<f32>() / count);

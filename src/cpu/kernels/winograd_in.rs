@@ -4,6 +4,7 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::border::read_at;
 use super::norm_table::NormTable;
 use super::points::{ALL, parts};
 use crate::cpu::call::{Call, at, at4};
@@ -25,6 +26,8 @@ struct Image<'a> {
     activate: Activate,
     /// True if x is half the size of the image.
     doubled: bool,
+    /// True if the image is mirrored at its borders.
+    mirror: bool,
     /// True if the channels of x are four pixels.
     shuffled: bool,
 }
@@ -43,9 +46,10 @@ pub(super) fn run(mut call: Call<'_>) {
     let normalize = call.variant.flag("NORMALIZE");
     let activate = Activate::of(call.variant);
     let (doubled, shuffled) = (call.variant.number("SHIFT") == 1, call.variant.flag("SHUFFLE"));
+    let mirror = call.variant.flag("MIRROR");
     let [x, norm, v] = call.take();
     let norm = normalize.then(|| NormTable::new(norm.read(), at4(p.channels4)));
-    let image = Image { p, x: x.read(), norm, activate, doubled, shuffled };
+    let image = Image { p, x: x.read(), norm, activate, doubled, mirror, shuffled };
     let row = at4(p.v_channels4);
     parts(v.write(), at(p.tiles) * row, TILES * row)
         .into_par_iter()
@@ -58,9 +62,8 @@ impl Image<'_> {
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
         let p = &self.p;
-        if row < 0 || row >= i64::from(p.height) || column < 0 || column >= i64::from(p.width) {
-            return None;
-        }
+        let row = read_at(row, p.height, self.mirror)?;
+        let column = read_at(column, p.width, self.mirror)?;
         let shift = u32::from(self.doubled);
         let index = ((row >> shift) - i64::from(p.x_row0)) * i64::from(p.x_width) + (column >> shift);
         let index = usize::try_from(index).unwrap_or(usize::MAX);

@@ -91,7 +91,7 @@ pub(super) fn with_scale_of(family: &Family, config: &AutoencoderConfig) -> Resu
     // The statistics among the weights have one value for each latent channel.
     let is_alike = |other: &AutoencoderConfig| {
         other.latent_channels == config.latent_channels
-            || (other.batch_norm_eps.is_some() && config.batch_norm_eps.is_some())
+            || (other.has_stored_statistics() && config.has_stored_statistics())
     };
     // Tiny autoencoders of one number of latent channels may be of several kinds.
     let kind = |config: &AutoencoderConfig| match &config.network {
@@ -128,7 +128,7 @@ fn check_groups(config: &AutoencoderConfig) -> Result<()> {
     let (groups, channels) = match &config.network {
         Network::Kl(kl) => (kl.norm_num_groups, [kl.block_out_channels.as_slice(), kl.decoder_channels()].concat()),
         Network::SeedVr(seedvr) => (seedvr.norm_num_groups, seedvr.block_out_channels.clone()),
-        Network::Tiny(_) | Network::Wan(_) => return Ok(()),
+        Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) => return Ok(()),
     };
     match channels.iter().find(|channels| !channels.is_multiple_of(groups)) {
         None => Ok(()),

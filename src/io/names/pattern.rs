@@ -13,6 +13,8 @@
 //! | `<` | a level | nothing |
 //! | `>` | a block of that level, or its resampler | its number among the blocks of all levels |
 //! | `*` | a number | nothing |
+//! | `/` | a size change, numbered with the levels | the level that it belongs to |
+//! | `=` | a level, numbered with the size changes | `LIST.NUMBER`, or `mid_block` |
 //! | `@` `!` `?` `%` `$` `+` | a word of `WORDS` | the translation of the word |
 
 /// Translations of the words that a placeholder matches.
@@ -57,6 +59,8 @@ pub(super) struct Numbering {
     blocks: u32,
     /// Number of blocks in a level of HunyuanImage's encoder and decoder, including the resampler.
     in_level: [u32; 2],
+    /// Number of the last level of LTX's encoder, its middle block.
+    last: u32,
 }
 
 impl Numbering {
@@ -80,6 +84,7 @@ impl Numbering {
             levels: levels.map_or(0, |highest| u32::from(highest) + 1),
             blocks: first.map_or(u32::MAX, |block| u32::from(block) + 1),
             in_level,
+            last: names.filter_map(|name| number(name, "encoder.down_blocks.")).map(|(level, _)| level).max().unwrap_or(0).into(),
         }
     }
 }
@@ -113,6 +118,9 @@ fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<Stri
                 };
                 found.push(level.checked_mul(blocks)?.checked_add(block)?.to_string());
             }
+            (Some("="), Some(segment)) => {
+                found.push(level_or_middle(name.starts_with("decoder."), segment.parse().ok()?, numbering)?);
+            }
             (Some(wanted), Some(segment)) if is_placeholder(wanted) => {
                 found.push(translated(wanted, segment, numbering)?);
             }
@@ -130,6 +138,7 @@ fn translated(placeholder: &str, segment: &str, numbering: &Numbering) -> Option
         "-" => number()?.checked_sub(1)?.to_string(),
         "&" => format!("{}.resnets.{}", number()? / numbering.blocks, number()? % numbering.blocks),
         "~" => (number()? / numbering.blocks).to_string(),
+        "/" => number().filter(|number| number % 2 == 1).map(|number| (number / 2).to_string())?,
         _ => {
             let (_, words) = WORDS.iter().find(|(name, _)| *name == placeholder)?;
             words.iter().find(|(from, _)| *from == segment)?.1.to_owned()
@@ -137,6 +146,19 @@ fn translated(placeholder: &str, segment: &str, numbering: &Numbering) -> Option
     })
 }
 
+/// Returns the blocks that LTX's level `number` of a half is. Levels have even numbers.
+fn level_or_middle(decoder: bool, number: u32, numbering: &Numbering) -> Option<String> {
+    if number % 2 == 1 {
+        return None;
+    }
+    let middle = if decoder { 0 } else { numbering.last };
+    Some(match (number == middle, decoder) {
+        (true, _) => "mid_block".to_owned(),
+        (false, true) => format!("up_blocks.{}", number / 2 - 1),
+        (false, false) => format!("down_blocks.{}", number / 2),
+    })
+}
+
 fn is_placeholder(segment: &str) -> bool {
-    matches!(segment, "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$" | "+")
+    matches!(segment, "=" | "/" | "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$" | "+")
 }

@@ -44,6 +44,25 @@ pub(super) const SPELLINGS: &[Spelling] = &[
         table: WAN_DIFFUSERS,
     },
     Spelling {
+        layout: Layout::Ltx,
+        network: "LTX-2's",
+        signs: &[Starts("decoder.up_blocks.0.res_blocks."), Starts("encoder.down_blocks.0.res_blocks.")],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: LTX,
+    },
+    Spelling {
+        layout: Layout::Diffusers,
+        network: "an AutoencoderKLLTX2Video's",
+        signs: &[
+            Starts("decoder.mid_block.resnets.0.conv1.conv."),
+            Starts("encoder.mid_block.resnets.0.conv1.conv."),
+        ],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: LTX2_DIFFUSERS,
+    },
+    Spelling {
         layout: Layout::Taesd,
         network: "TAESD's",
         signs: &[Starts("taesd_decoder."), Starts("taesd_encoder.")],
@@ -271,6 +290,32 @@ const WAN: &[(&str, &str)] = &[
     ("decoder.upsamples.~.time_conv.!", "decoder.up_blocks.~.upsamplers.0.time_conv.!"),
     ("conv1.!", "quant_conv.!"),
     ("conv2.!", "post_quant_conv.!"),
+];
+
+/// Names of diffusers' `AutoencoderKLLTX2Video`. Here, the module `conv` inside each convolution is
+/// left out.
+const LTX2_DIFFUSERS: &[(&str, &str)] = &[
+    ("@.conv_in.conv.!", "@.conv_in.!"),
+    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("@.mid_block.resnets.#.%.conv.!", "@.mid_block.resnets.#.%.!"),
+    ("encoder.down_blocks.#.resnets.#.%.conv.!", "encoder.down_blocks.#.resnets.#.%.!"),
+    ("encoder.down_blocks.#.downsamplers.0.conv.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
+    ("decoder.up_blocks.#.resnets.#.%.conv.!", "decoder.up_blocks.#.resnets.#.%.!"),
+    ("decoder.up_blocks.#.upsamplers.0.conv.conv.!", "decoder.up_blocks.#.upsamplers.0.conv.!"),
+    ("latents_mean", "latents_mean"),
+    ("latents_std", "latents_std"),
+];
+
+/// Names of the same network in LTX's own code, which `ComfyUI` uses, too.
+const LTX: &[(&str, &str)] = &[
+    ("@.conv_in.conv.!", "@.conv_in.!"),
+    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("encoder.down_blocks.=.res_blocks.#.%.conv.!", "encoder.=.resnets.#.%.!"),
+    ("encoder.down_blocks./.conv.conv.!", "encoder.down_blocks./.downsamplers.0.conv.!"),
+    ("decoder.up_blocks.=.res_blocks.#.%.conv.!", "decoder.=.resnets.#.%.!"),
+    ("decoder.up_blocks./.conv.conv.!", "decoder.up_blocks./.upsamplers.0.conv.!"),
+    ("per_channel_statistics.mean-of-means", "latents_mean"),
+    ("per_channel_statistics.std-of-means", "latents_std"),
 ];
 
 /// True if most of the encoder's downsamplers change the number of channels: their convolutions

@@ -125,13 +125,14 @@ const KINDS: &[Kind] = &[
     Kind { signs: &[Contains(".temp_convs.")], name: "the VAE of Allegro", why: "use diffusers' AutoencoderKLAllegro" },
     Kind { signs: &[Contains(".norm1.norm.")], name: "VidTok", why: "use diffusers' AutoencoderVidTok" },
     Kind {
+        // All versions but LTX-2's have one of them: timesteps, or norms before shortcuts.
         signs: &[
-            All(&["latents_mean", "latents_std"]),
-            Starts("per_channel_statistics."),
-            Starts("decoder.up_blocks.0.res_blocks."),
+            Contains("time_embedder."),
+            Contains("scale_shift_table"),
+            Contains(".norm3."),
         ],
-        name: "the VAE of LTX-Video or LTX-2",
-        why: "its filters look at later frames; use diffusers' AutoencoderKLLTXVideo or AutoencoderKLLTX2Video",
+        name: "the VAE of LTX-Video 0.9",
+        why: "LTX-2's is supported; use diffusers' AutoencoderKLLTXVideo",
     },
     Kind {
         signs: &[
@@ -150,7 +151,7 @@ const KINDS: &[Kind] = &[
         why: "its result depends on how a clip is cut; use diffusers' AutoencoderKLHunyuanVideo",
     },
     Kind {
-        signs: &[Contains(".conv.conv."), Fits(is_other_video)],
+        signs: &[Fits(is_other_video)],
         name: "a video VAE (its convolutions are 3-D)",
         why: "use diffusers' class for it",
     },
@@ -162,7 +163,7 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
     match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
         Some(Kind { name, why, .. }) => Err(format!(
-            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1 and SeedVR are supported"
+            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1, LTX-2 and SeedVR are supported"
         )),
     }
 }

@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AutoencoderConfig, Kl, Network, OwnLatents, SeedVr, Tiny, Wan, invalid, single};
+use super::{
+    AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange, Tiny, Wan, invalid, single,
+};
 use crate::error::Result;
 use crate::model::graph::Resize;
 
@@ -32,6 +34,7 @@ pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
         Network::Tiny(tiny) => check_tiny(tiny)?,
         Network::Wan(wan) => check_wan(wan)?,
         Network::SeedVr(seedvr) => check_seedvr(seedvr)?,
+        Network::Ltx2(ltx2) => check_ltx2(ltx2, config.latent_channels)?,
     }
     check_scale(config)?;
     check_own_latents(config.own_latents, config.latent_channels)?;
@@ -197,6 +200,69 @@ fn check_seedvr(seedvr: &SeedVr) -> Result<()> {
         Some(odd) => Err(invalid("block_out_channels", "multiples of 4", odd)),
         None => Ok(()),
     }
+}
+
+/// Checks the levels of LTX-2's network, for latents of `latents` channels.
+fn check_ltx2(ltx2: &Ltx2, latents: u32) -> Result<()> {
+    let encoder = ("block_out_channels", &ltx2.block_out_channels);
+    let decoder = ("decoder_block_out_channels", &ltx2.decoder_block_out_channels);
+    for ((field, channels), counts, layers, changes) in [
+        (encoder, "layers_per_block", &ltx2.layers_per_block, ltx2.downsample.len()),
+        (decoder, "decoder_layers_per_block", &ltx2.decoder_layers_per_block, ltx2.upsample.len()),
+    ] {
+        check_levels(field, channels)?;
+        channels.iter().try_for_each(|count| check_range(field, "channels", *count, &CHANNELS))?;
+        layers.iter().try_for_each(|count| check_range(counts, "resnets", *count, &LAYERS))?;
+        if layers.len() != channels.len() + 1 || changes != channels.len() {
+            let expected = format!("{} values, and as many size changes as levels", channels.len() + 1);
+            return Err(invalid(counts, expected, format!("{} and {changes}", layers.len())));
+        }
+    }
+    if ![1, 2, 4].contains(&ltx2.patch_size) {
+        return Err(invalid("patch_size", "1, 2 or 4 pixels", ltx2.patch_size));
+    }
+    for (field, count) in
+        [("upsample_factor", ltx2.upsample_factor.len()), ("upsample_residual", ltx2.upsample_residual.len())]
+    {
+        if count != ltx2.upsample.len() {
+            return Err(invalid(field, format!("{} values", ltx2.upsample.len()), count));
+        }
+    }
+    let counts = |changes: &[SizeChange]| {
+        let count = |of: fn(&SizeChange) -> bool| changes.iter().filter(|change| of(change)).count();
+        (count(|change| change.space), count(|change| change.time))
+    };
+    let changes = ltx2.downsample.iter().chain(&ltx2.upsample);
+    if changes.into_iter().any(|change| change.places() == 1) {
+        return Err(invalid("upsample_type", "changes of size or of time", "none"));
+    }
+    let (down, up) = (counts(&ltx2.downsample), counts(&ltx2.upsample));
+    if down != up || up.1 > MOST_CHANGES_OF_TIME {
+        let expected = format!("{down:?} changes of size and of time, at most {MOST_CHANGES_OF_TIME} of time");
+        return Err(invalid("upsample_type", expected, format!("{up:?}")));
+    }
+    let mut before = latents;
+    for (change, &made) in ltx2.downsample.iter().zip(&ltx2.block_out_channels) {
+        let places = change.places();
+        if !made.is_multiple_of(places) || !before.saturating_mul(places).is_multiple_of(made) {
+            let expected = format!("multiples of {places} that divide {places} times the channels before ({before})");
+            return Err(invalid("block_out_channels", expected, made));
+        }
+        before = made;
+    }
+    let mut before = ltx2.decoder_block_out_channels[0];
+    for level in ltx2.decoder_levels() {
+        let fits = level.factor > 0
+            && level.channels == before
+            && before.is_multiple_of(level.factor)
+            && (!level.residual || before.is_multiple_of(level.change.places()));
+        if !fits {
+            let expected = format!("{before} channels, a multiple of upsample_factor and of the pixels of a shortcut");
+            return Err(invalid("decoder_block_out_channels", expected, level.channels));
+        }
+        before /= level.factor;
+    }
+    Ok(())
 }
 
 fn check_scale(config: &AutoencoderConfig) -> Result<()> {

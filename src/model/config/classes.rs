@@ -3,9 +3,9 @@
 
 use serde_json::json;
 
-use super::families::{hunyuan_image, qwen_image21, tiny_network, wan21};
-use super::fields::Fields;
-use super::{AutoencoderConfig, Kl, Network, OwnLatents, Tiny, Wan, invalid};
+use super::families::{hunyuan_image, ltx2, ltx2_network, qwen_image21, tiny_network, wan21};
+use super::fields::{Fields, show};
+use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid};
 use crate::error::Result;
 
 /// Reads the fields of one class.
@@ -20,6 +20,7 @@ pub(super) const CLASSES: &[(&str, Reader)] = &[
     ("AutoencoderKLQwenImage", autoencoder_kl_qwen_image),
     ("AutoencoderKLQwenImage21", autoencoder_kl_qwen_image21),
     ("AutoencoderKLWan", autoencoder_kl_wan),
+    ("AutoencoderKLLTX2Video", autoencoder_kl_ltx2_video),
 ];
 
 fn autoencoder_kl(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
@@ -186,6 +187,71 @@ fn of_pixel(fields: &Fields<'_>, field: &str, patch_size: u32) -> Result<Option<
         return Ok(Some(channels / square));
     }
     Err(invalid("patch_size", format!("a side whose square divides {field} ({channels})"), patch_size))
+}
+
+/// Reads the fields of LTX-2's class. Its lists for the decoder's levels are in the encoder's
+/// order, highest resolution first, except `upsample_type`.
+fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    fields.only("timestep_conditioning", &json!(false))?;
+    fields.only("patch_size_t", &json!(1))?;
+    fields.only("encoder_causal", &json!(true))?;
+    if fields.flag("decoder_causal")? != Some(false) {
+        return Err(invalid("decoder_causal", "false", "true, which is the default of the class"));
+    }
+    fields.only("encoder_spatial_padding_mode", &json!("zeros"))?;
+    fields.only("scaling_factor", &json!(1.0))?;
+    let known = ltx2_network();
+    let wholes = |field, known: &[u32]| -> Result<Vec<u32>> { Ok(fields.wholes(field)?.unwrap_or_else(|| known.to_vec())) };
+    let reversed = |values: Vec<u32>| values.into_iter().rev().collect::<Vec<u32>>();
+    let block_out_channels = wholes("block_out_channels", &known.block_out_channels)?;
+    let decoder = wholes("decoder_block_out_channels", &[256, 512, 1024])?;
+    let (levels, decoder_levels) = (block_out_channels.len(), decoder.len());
+    fields.all_are("down_block_types", "LTX2VideoDownBlock3D", levels)?;
+    for (field, value, count) in [
+        ("spatio_temporal_scaling", true, levels),
+        ("decoder_spatio_temporal_scaling", true, decoder_levels),
+        ("decoder_inject_noise", false, decoder_levels + 1),
+    ] {
+        if fields.get(field).is_some_and(|found| *found != json!(value) && *found != json!(vec![value; count])) {
+            return Err(invalid(field, format!("{count} times {value}"), fields.get(field).map_or(String::new(), show)));
+        }
+    }
+    let residual = fields.flags("upsample_residual")?.unwrap_or_else(|| vec![true; 3]);
+    let network = Ltx2 {
+        layers_per_block: wholes("layers_per_block", &known.layers_per_block)?,
+        downsample: size_changes(fields, "downsample_type")?.unwrap_or(known.downsample),
+        decoder_layers_per_block: reversed(wholes("decoder_layers_per_block", &[5; 4])?),
+        upsample: size_changes(fields, "upsample_type")?.unwrap_or(known.upsample),
+        upsample_factor: reversed(wholes("upsample_factor", &[2; 3])?),
+        upsample_residual: residual.into_iter().rev().collect(),
+        patch_size: fields.whole("patch_size")?.unwrap_or(4),
+        decoder_reflects: match fields.get("decoder_spatial_padding_mode").and_then(|mode| mode.as_str()) {
+            None | Some("reflect") => true,
+            Some("zeros") => false,
+            Some(other) => return Err(invalid("decoder_spatial_padding_mode", "\"zeros\" or \"reflect\"", other)),
+        },
+        block_out_channels,
+        decoder_block_out_channels: reversed(decoder),
+    };
+    Ok(AutoencoderConfig {
+        in_channels: fields.whole("in_channels")?.unwrap_or(3),
+        out_channels: fields.whole("out_channels")?.unwrap_or(3),
+        latent_channels: fields.whole("latent_channels")?.unwrap_or(128),
+        network: Network::Ltx2(network),
+        ..ltx2()
+    })
+}
+
+/// Reads a list of size changes.
+fn size_changes(fields: &Fields<'_>, field: &str) -> Result<Option<Vec<SizeChange>>> {
+    let Some(names) = fields.texts(field)? else { return Ok(None) };
+    let change = |name: &String| match name.as_str() {
+        "spatial" => Ok(SizeChange { space: true, time: false }),
+        "temporal" => Ok(SizeChange { space: false, time: true }),
+        "spatiotemporal" => Ok(SizeChange { space: true, time: true }),
+        other => Err(invalid(field, "\"spatial\", \"temporal\" or \"spatiotemporal\"", other)),
+    };
+    names.iter().map(change).collect::<Result<_>>().map(Some)
 }
 
 /// Reads the fields of a network like `AutoencoderKL`'s.

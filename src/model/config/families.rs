@@ -1,7 +1,7 @@
 //! Published models as rows of a table. Numbers come from vae/config.json of each repository, or
 //! from its code if there is none (TAEF2, `SeedVR`).
 
-use super::{AutoencoderConfig, Kl, Network, OwnLatents, Packing, SeedVr, Tiny, Wan};
+use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan};
 use crate::error::{Error, Result};
 
 /// A published model: its network and the scale of its latents.
@@ -55,6 +55,9 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "wan22", config: wan22 },
     Family { name: "hunyuan_image", config: hunyuan_image },
     Family { name: "seedvr2", config: seedvr2 },
+    Family { name: "ltx2", config: ltx2 },
+    // LTX-2.5's is the same.
+    Family { name: "ltx2_3", config: ltx2_3 },
 ];
 
 impl Family {
@@ -459,4 +462,45 @@ fn seedvr2() -> AutoencoderConfig {
         temporal_scale_num: 2,
     };
     AutoencoderConfig { scaling_factor: 0.9152, ..AutoencoderConfig::new(Network::SeedVr(network), 16) }
+}
+
+/// Returns the config of LTX-2. Its file has the statistics of its latents.
+pub(super) fn ltx2() -> AutoencoderConfig {
+    AutoencoderConfig::new(Network::Ltx2(ltx2_network()), 128)
+}
+
+const SPACE: SizeChange = SizeChange { space: true, time: false };
+const TIME: SizeChange = SizeChange { space: false, time: true };
+const SPACE_AND_TIME: SizeChange = SizeChange { space: true, time: true };
+
+/// Returns the network of LTX-2.
+pub(super) fn ltx2_network() -> Ltx2 {
+    Ltx2 {
+        block_out_channels: vec![256, 512, 1024, 2048],
+        layers_per_block: vec![4, 6, 6, 2, 2],
+        downsample: vec![SPACE, TIME, SPACE_AND_TIME, SPACE_AND_TIME],
+        decoder_block_out_channels: vec![1024, 512, 256],
+        decoder_layers_per_block: vec![5; 4],
+        upsample: vec![SPACE_AND_TIME; 3],
+        upsample_factor: vec![2; 3],
+        upsample_residual: vec![true; 3],
+        patch_size: 4,
+        decoder_reflects: true,
+    }
+}
+
+/// Returns the config of LTX-2.3 and 2.5.
+fn ltx2_3() -> AutoencoderConfig {
+    let network = Ltx2 {
+        block_out_channels: vec![256, 512, 1024, 1024],
+        layers_per_block: vec![4, 6, 4, 2, 2],
+        decoder_block_out_channels: vec![1024, 512, 512, 256],
+        decoder_layers_per_block: vec![2, 2, 4, 6, 4],
+        upsample: vec![SPACE_AND_TIME, SPACE_AND_TIME, TIME, SPACE],
+        upsample_factor: vec![2, 1, 2, 2],
+        upsample_residual: vec![false; 4],
+        decoder_reflects: false,
+        ..ltx2_network()
+    };
+    AutoencoderConfig { network: Network::Ltx2(network), ..ltx2() }
 }

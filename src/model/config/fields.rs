@@ -76,6 +76,11 @@ impl<'a> Fields<'a> {
         self.list(field, "numbers", Value::as_f64)
     }
 
+    /// Reads a list of texts.
+    pub(super) fn texts(&self, field: &str) -> Result<Option<Vec<String>>> {
+        self.list(field, "texts", |value| value.as_str().map(str::to_owned))
+    }
+
     /// Checks that a field is absent, is `wanted`, or is a list with `count` times `wanted`.
     pub(super) fn all_are(&self, field: &str, wanted: &str, count: usize) -> Result<()> {
         let Some(value) = self.get(field) else { return Ok(()) };

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::families::ltx2_network;
 use crate::model::graph::{Regroup, Resize};
 
 /// A network, with everything that its graph depends on except the channels of image and latents.
@@ -19,6 +20,8 @@ pub enum Network {
     /// `SeedVR`'s VAE: images and video.
     #[serde(rename = "seedvr")]
     SeedVr(SeedVr),
+    /// `AutoencoderKLLTX2Video`: images and video of LTX-2, 2.3 and 2.5.
+    Ltx2(Ltx2),
 }
 
 /// Parameters of an `AutoencoderKL` or `AutoencoderKLHunyuanImage`.
@@ -194,6 +197,95 @@ pub struct SeedVr {
     pub temporal_scale_num: u32,
 }
 
+/// A change of size, of time, or of both: by half, or to twice as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SizeChange {
+    /// True if height and width change.
+    pub space: bool,
+    /// True if the number of frames changes.
+    pub time: bool,
+}
+
+impl SizeChange {
+    /// Returns the number of frames on one side for a frame on the other.
+    pub(crate) fn frames(self) -> u32 {
+        if self.time { 2 } else { 1 }
+    }
+
+    /// Returns the number of pixels on one side for a pixel on the other, over all frames.
+    pub(crate) fn places(self) -> u32 {
+        if self.space { 4 * self.frames() } else { self.frames() }
+    }
+}
+
+/// Parameters of an `AutoencoderKLLTX2Video`. Levels of the encoder are in its order, highest
+/// resolution first, and levels of the decoder in its own, lowest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ltx2 {
+    /// Channels after the size change of each level of the encoder.
+    pub block_out_channels: Vec<u32>,
+    /// Number of resnets in each level of the encoder, and in its middle block.
+    pub layers_per_block: Vec<u32>,
+    /// Size change of each level of the encoder.
+    pub downsample: Vec<SizeChange>,
+    /// Channels before the size change of each level of the decoder.
+    pub decoder_block_out_channels: Vec<u32>,
+    /// Number of resnets in the decoder's middle block, and in each of its levels.
+    pub decoder_layers_per_block: Vec<u32>,
+    /// Size change of each level of the decoder.
+    pub upsample: Vec<SizeChange>,
+    /// Factor by which the channels become fewer at each size change of the decoder.
+    pub upsample_factor: Vec<u32>,
+    /// True for each size change of the decoder with a shortcut around it.
+    pub upsample_residual: Vec<bool>,
+    /// Side of the squares of image pixels that one pixel of the highest level holds in its
+    /// channels, or 1.
+    pub patch_size: u32,
+    /// True if the decoder mirrors its tensors at their borders, instead of adding zeros.
+    pub decoder_reflects: bool,
+}
+
+/// A level of the decoder of an [`Ltx2`].
+#[derive(Debug, Clone, Copy)]
+pub struct Ltx2Level {
+    /// Channels before its size change.
+    pub(crate) channels: u32,
+    /// Its size change.
+    pub(crate) change: SizeChange,
+    /// Factor by which the channels become fewer.
+    pub(crate) factor: u32,
+    /// True if a shortcut leads around the size change.
+    pub(crate) residual: bool,
+}
+
+impl Ltx2 {
+    /// Returns the levels of the decoder, lowest resolution first.
+    pub(crate) fn decoder_levels(&self) -> Vec<Ltx2Level> {
+        let level = |index: usize| Ltx2Level {
+            channels: self.decoder_block_out_channels[index],
+            change: self.upsample[index],
+            factor: self.upsample_factor[index],
+            residual: self.upsample_residual[index],
+        };
+        (0..self.upsample.len()).map(level).collect()
+    }
+
+    /// Takes over the encoder of `other`.
+    pub(crate) fn take_encoder_of(&mut self, other: &Self) {
+        self.block_out_channels.clone_from(&other.block_out_channels);
+        self.layers_per_block.clone_from(&other.layers_per_block);
+        self.downsample.clone_from(&other.downsample);
+    }
+
+    /// Takes over the decoder of `other`.
+    pub(crate) fn take_decoder_of(&mut self, other: &Self) {
+        let encoder = self.clone();
+        self.clone_from(other);
+        self.take_encoder_of(&encoder);
+        self.patch_size = encoder.patch_size;
+    }
+}
+
 /// The halves of a VAE that its files contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Halves {
@@ -220,6 +312,8 @@ pub(crate) struct NetworkFacts {
     /// True if the first latent of an encode stands for as many frames as any other. The last frame
     /// is repeated until the last latent has as many.
     pub(crate) fills_parts: bool,
+    /// Fewest latents along each side that the decoder takes: 2 if it mirrors its borders.
+    pub(crate) least_latents: u32,
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
     /// rows and columns that do not fill a square.
     pub(crate) image_patch: u32,
@@ -236,6 +330,7 @@ impl Network {
             clamps: false,
             time_changes: None,
             fills_parts: false,
+            least_latents: 1,
             image_patch: 1,
         };
         match self {
@@ -264,6 +359,15 @@ impl Network {
                 ..image(
                     if wan.is_video { "AutoencoderKLWan" } else { "AutoencoderKLQwenImage21" },
                     wan.dim_mult.len() + patch_levels(wan.patch_size),
+                )
+            },
+            Self::Ltx2(ltx2) => NetworkFacts {
+                time_changes: Some(ltx2.upsample.iter().filter(|change| change.time).count()),
+                least_latents: if ltx2.decoder_reflects { 2 } else { 1 },
+                image_patch: ltx2.patch_size,
+                ..image(
+                    "AutoencoderKLLTX2Video",
+                    1 + ltx2.upsample.iter().filter(|change| change.space).count() + patch_levels(ltx2.patch_size),
                 )
             },
             Self::SeedVr(seedvr) => NetworkFacts {
@@ -295,7 +399,7 @@ impl Network {
     }
 
     /// Returns the network that files with only `halves` of it can show. The missing half is
-    /// assumed to mirror the other.
+    /// assumed to mirror the other, or in LTX-2 to be the published one.
     pub(crate) fn seen_in(mut self, halves: Halves) -> Self {
         match &mut self {
             Self::Kl(kl) => {
@@ -319,6 +423,15 @@ impl Network {
             }
             Self::Wan(wan) if !halves.encoder => wan.base_dim = wan.decoder_base_dim,
             Self::Wan(wan) if !halves.decoder => wan.decoder_base_dim = wan.base_dim,
+            Self::Ltx2(network) => {
+                let known = ltx2_network();
+                if !halves.encoder {
+                    network.take_encoder_of(&known);
+                }
+                if !halves.decoder {
+                    network.take_decoder_of(&known);
+                }
+            }
             Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) => {}
         }
         self
@@ -359,6 +472,16 @@ impl Network {
                         || [left, right].iter().any(|wan| wan.temperal_downsample.is_empty())
                         || left.temperal_downsample == right.temperal_downsample,
                 ),
+            ],
+            (Self::Ltx2(left), Self::Ltx2(right)) => &[
+                ("block_out_channels", left.block_out_channels == right.block_out_channels),
+                ("layers_per_block", left.layers_per_block == right.layers_per_block),
+                ("downsample_type", left.downsample == right.downsample),
+                ("decoder_block_out_channels", left.decoder_block_out_channels == right.decoder_block_out_channels),
+                ("decoder_layers_per_block", left.decoder_layers_per_block == right.decoder_layers_per_block),
+                ("upsample_type", left.upsample == right.upsample),
+                ("upsample_factor", left.upsample_factor == right.upsample_factor),
+                ("patch_size", left.patch_size == right.patch_size),
             ],
             (Self::SeedVr(left), Self::SeedVr(right)) => &[
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),

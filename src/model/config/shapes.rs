@@ -5,6 +5,7 @@
 //! therefore does not change the network. The later check of all tensors reports it by name.
 
 mod kl;
+mod ltx2;
 mod tiny;
 mod votes;
 mod wan;
@@ -37,6 +38,8 @@ impl Derived {
             tiny::derive(&shapes, halves)
         } else if shapes.any(&|name| name.ends_with(".gamma")) {
             wan::derive(&shapes, halves)
+        } else if !shapes.any(&|name| name.contains("norm")) {
+            ltx2::derive(&shapes, halves)
         } else {
             kl::derive(&shapes, halves)
         };

@@ -45,9 +45,13 @@ impl Lowering<'_> {
     /// Returns the filter and the bias of a 3x3 convolution.
     pub(super) fn filter(&mut self, conv: &Conv) -> (Resource, Resource) {
         let (input, output) = self.fused.shapes_of(conv);
-        let (times, c_in, c_out) = (conv.taps(), input.channels, output.channels);
-        let weight = self.weight(&conv.weight, WeightLayout::Filter { times, filter: 3, c_in, c_out }, 1.0);
-        let bias = self.weight(&conv.bias, WeightLayout::Vector { channels: c_out }, conv.bias_scale);
-        (weight, bias)
+        let layout = WeightLayout::filter(conv.taps(), 3, input.channels, output.channels);
+        (self.weight(&conv.weight, layout, 1.0), self.bias(conv))
+    }
+
+    /// Returns the bias of a 3x3 convolution.
+    pub(super) fn bias(&mut self, conv: &Conv) -> Resource {
+        let channels = self.fused.shape(conv.output).channels;
+        self.weight(&conv.bias, WeightLayout::Vector { channels }, conv.bias_scale)
     }
 }

@@ -47,6 +47,7 @@ impl Lowering<'_> {
             size: Size { width: shape.width / held, height: shape.height / held },
             channels: shape.channels * held * held,
             frames: shape.frames,
+            first: 0,
         });
         let planes = self.shared(Shared::Planes);
         let target = self.place(output, chunk);

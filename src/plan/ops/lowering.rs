@@ -14,6 +14,7 @@ use crate::ordered::Ordered as _;
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::partition::{Partition, RowRange};
+use crate::plan::turns::Turns;
 use crate::plan::{
     Action, BufferId, BufferUse, Plan, PlanOptions, Resource, SlotId, StateId, Step, WeightId, WeightKey, WeightUse,
     bounds,
@@ -67,6 +68,10 @@ pub(in crate::plan) struct Lowering<'a> {
     params: FxHashMap<u64, usize>,
     /// Stage whose launches are being appended.
     pub(super) stage: usize,
+    /// Parts of a clip in which they run.
+    pub(super) turns: Option<Turns>,
+    /// Parts of a clip in which each stage runs.
+    stage_turns: Vec<Option<Turns>>,
     pub(super) pass: PassScratch,
     pub(super) plan: Plan,
 }
@@ -111,6 +116,8 @@ impl<'a> Lowering<'a> {
             recent: [usize::MAX; 4],
             params: FxHashMap::default(),
             stage: 0,
+            turns: None,
+            stage_turns: fused.stages.iter().map(|stage| fused.turns(stage)).collect(),
             pass: PassScratch::default(),
             plan,
         }
@@ -134,6 +141,7 @@ impl<'a> Lowering<'a> {
     /// Makes `index` the current stage, and returns it.
     pub(super) fn begin_stage(&mut self, index: usize) -> &'a Stage {
         self.stage = index;
+        self.turns = self.stage_turns[index];
         &self.fused.stages[index]
     }
 
@@ -292,6 +300,6 @@ impl<'a> Lowering<'a> {
 
     /// Appends a step of the current stage.
     pub(super) fn step(&mut self, action: Action, macs: u64) {
-        self.plan.steps.push(Step { stage: self.stage, action, macs });
+        self.plan.steps.push(Step { stage: self.stage, action, macs, turns: self.turns });
     }
 }

@@ -22,6 +22,7 @@ mod sizing;
 mod tiles;
 mod unfold;
 mod unfolding;
+mod window;
 mod winograd;
 
 pub(super) use self::lowering::Lowering;
@@ -41,6 +42,7 @@ pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
     match stage {
         Stage::Input { transform, output } => input::node(sizing, transform, *output),
         Stage::Past { like, output, .. } => Ok(past::node(sizing, *like, *output)),
+        Stage::Window(window) => window::node(sizing, window),
         Stage::Conv(conv) => conv::node(sizing, conv),
         Stage::Shortcut(shortcut) => regroup::node(sizing, shortcut),
         Stage::Attention { inputs, output, .. } => Ok(attention::node(sizing, *inputs, *output)),
@@ -55,6 +57,7 @@ impl Lowering<'_> {
         match self.begin_stage(task.stage) {
             Stage::Input { transform, output } => self.input(transform, *output, task.chunk),
             Stage::Past { by, output, .. } => self.past(by, *output, task.chunk),
+            Stage::Window(window) => self.window(window, task.chunk),
             Stage::Conv(conv) => self.conv(conv, task.chunk, measure),
             Stage::Shortcut(shortcut) => self.regroup(shortcut, task.chunk, measure),
             Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output, task.chunk),

@@ -38,7 +38,7 @@ impl Lowering<'_> {
     pub(super) fn output(&mut self, input: TensorId, ending: Ending, chunk: usize) {
         let shape = self.fused.shape(input);
         let (size, frames) = (Size { width: shape.width, height: shape.height }, shape.frames);
-        self.plan.result = PlaneExtents { size, channels: shape.channels, frames };
+        self.plan.result = PlaneExtents { size, channels: shape.channels, frames, first: shape.first };
         let source = self.tensor(input).chunk(chunk);
         let own = self.rows(chunk);
         let pixels = own.count() * shape.width;

@@ -82,6 +82,8 @@ impl Lowering<'_> {
         let (input, conv) = match stage {
             Stage::Conv(conv) => (conv.input, Some(&**conv)),
             Stage::Shortcut(shortcut) => (shortcut.input, None),
+            // Its own last frames.
+            Stage::Window(window) => (window.output, None),
             Stage::Input { .. } | Stage::Past { .. } | Stage::Attention { .. } | Stage::Output { .. } => return,
         };
         for keep in stage.keeps() {
@@ -148,7 +150,7 @@ impl Lowering<'_> {
 
     /// Returns the state of `frames` frames like `input`, for the convolution `by`. If `normed`, a
     /// group norm is applied to them.
-    fn state(&mut self, input: TensorId, normed: bool, by: &str, frames: u32) -> StateId {
+    pub(super) fn state(&mut self, input: TensorId, normed: bool, by: &str, frames: u32) -> StateId {
         if let Some(state) = self.states.get(by) {
             return *state;
         }

@@ -158,7 +158,7 @@ impl Lowering<'_> {
     fn product_weights(&mut self, product: &Product<'_>, times: u32) -> (Resource, Resource) {
         let c_in = self.fused.shape(product.input).channels;
         let c_out = self.fused.shape(product.output).channels * product.phases;
-        let weight = self.weight(product.weight, WeightLayout::Filter { times, filter: 1, c_in, c_out }, 1.0);
+        let weight = self.weight(product.weight, WeightLayout::filter(times, 1, c_in, c_out), 1.0);
         let bias = self.weight(product.bias, WeightLayout::Vector { channels: c_out }, product.bias_scale);
         (weight, bias)
     }

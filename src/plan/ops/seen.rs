@@ -6,7 +6,6 @@ use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::{ApplyParams, apply};
 use crate::kernels::pixel_norm::{self, PixelNormParams};
 use crate::kernels::weights::WeightLayout;
-use crate::model::graph::Weight;
 use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, PixelNormId};
 use crate::plan::partition::RowRange;
@@ -125,9 +124,8 @@ impl Lowering<'_> {
     fn pixel_norm(&mut self, conv: &Conv, norm: PixelNormId, source: FrameRows, target: FrameTarget) {
         let shape = self.fused.shape(conv.input);
         let norm = &self.fused.pixel_norms[norm];
-        let gamma = Weight::all(format!("{}.gamma", norm.name));
         #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
-        let root = (shape.channels as f32).sqrt();
+        let channels = shape.channels as f32;
         let params = PixelNormParams {
             pixels: source.pixels,
             frames: source.frames,
@@ -135,10 +133,11 @@ impl Lowering<'_> {
             x_offset: source.offset,
             y_offset: target.offset,
             y_pixel4: target.pixel4,
-            root,
+            root: channels.sqrt(),
             least: norm.least,
+            eps: channels * norm.eps,
         };
-        let gamma = self.weight(&gamma, WeightLayout::Vector { channels: shape.channels }, 1.0);
+        let gamma = self.weight(&norm.gamma, WeightLayout::Vector { channels: shape.channels }, 1.0);
         let (storage, lanes) = (self.tensor(conv.input).storage, pixel_norm::lanes(self.limits.kind));
         let launch = pixel_norm::apply(storage, conv.prologue.activation, lanes, params);
         self.launch(launch, &[Resource::Buffer(source.buffer), gamma, Resource::Buffer(target.buffer)]);

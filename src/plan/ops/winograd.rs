@@ -1,10 +1,13 @@
 //! 3x3 convolutions by Winograd's algorithm: transform, multiply and transform back each band of
 //! tiles.
 
+use std::ops::Range;
+
 use crate::kernels::Launch;
 use crate::kernels::choice::{ConvAlgorithm, Transforms};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
+use crate::kernels::weights::WeightLayout;
 use crate::limits::DeviceLimits;
 use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
@@ -122,8 +125,8 @@ impl Lowering<'_> {
     pub(super) fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input_shape, shape) = self.fused.shapes_of(conv);
         let grid = grid(self.fused, conv, self.options, self.limits);
-        let (weight, bias) = self.filter(conv);
-        let filters = self.transformed_filters(weight, &grid, conv.taps());
+        let bias = self.bias(conv);
+        let filters = self.transformed_filters(conv, &grid);
         let target = self.place(conv.output, chunk);
         let own = self.rows(chunk);
         let (v, m) = (self.shared(Shared::V), self.shared(Shared::M));
@@ -187,17 +190,37 @@ impl Lowering<'_> {
 
     /// Returns the transformed filters of the current stage, in as many buffers as the device's
     /// bindings need. Launches the transform if the pass does not have them.
-    fn transformed_filters(&mut self, weight: Resource, grid: &TileGrid, taps: u32) -> Vec<FilterPart> {
+    fn transformed_filters(&mut self, conv: &Conv, grid: &TileGrid) -> Vec<FilterPart> {
         if let Some(parts) = self.pass.filters.get(&self.stage) {
             return parts.clone();
         }
         if !self.pass.own_filters {
             self.pass.filters.clear();
         }
-        let Channels { k4, n4: c_out4, .. } = grid.channels;
-        let c_in = k4 / taps * 4;
-        let most = grid.filter_blocks.saturating_mul(grid.block_columns4);
+        let (input, output) = self.fused.shapes_of(conv);
+        let whole = WeightLayout::filter(conv.taps(), 3, input.channels, output.channels);
         let mut parts = Vec::new();
+        for layout in whole.parts(self.options.storage) {
+            let WeightLayout::Filter { columns: (first, end), .. } = layout else { continue };
+            let weight = self.weight(&conv.weight, layout, 1.0);
+            self.transform_columns(conv, grid, (weight, first / 4..end.div_ceil(4)), &mut parts);
+        }
+        self.pass.filters.insert(self.stage, parts.clone());
+        parts
+    }
+
+    /// Transforms the filters of `columns` (output channels / 4), which are all of `weight`. Adds
+    /// the buffers to `parts`.
+    fn transform_columns(
+        &mut self,
+        conv: &Conv,
+        grid: &TileGrid,
+        (weight, columns): (Resource, Range<u32>),
+        parts: &mut Vec<FilterPart>,
+    ) {
+        let (taps, k4) = (conv.taps(), grid.channels.k4);
+        let (c_in, c_out4) = (k4 / taps * 4, columns.end - columns.start);
+        let most = grid.filter_blocks.saturating_mul(grid.block_columns4);
         for column0 in (0..c_out4).step_by(most as usize) {
             let columns4 = (c_out4 - column0).min(most);
             let blocks = columns4.div_ceil(grid.block_columns4);
@@ -216,10 +239,8 @@ impl Lowering<'_> {
                 let launch = winograd::weights(Storages::of(self.options.storage), params);
                 self.launch(launch, &[weight, Resource::Buffer(buffer)]);
             }
-            parts.push(FilterPart { buffer, column0, columns4, blocks });
+            parts.push(FilterPart { buffer, column0: columns.start + column0, columns4, blocks });
         }
-        self.pass.filters.insert(self.stage, parts.clone());
-        parts
     }
 
     /// Returns the memory for part `index` of transformed filters. It belongs to this stage alone,
@@ -252,7 +273,7 @@ impl Lowering<'_> {
         // A norm that was applied before includes the activation.
         let activation = conv.prologue.activation.filter(|_| !normalises_before(ConvAlgorithm::Winograd, conv));
         let doubling = conv.prologue.doubling;
-        let prologue = winograd::WinogradPrologue { normalize: source.norm.is_some(), activation, doubling };
+        let prologue = winograd::WinogradPrologue { normalize: source.norm.is_some(), activation, doubling, mirror: conv.mirrors() };
         let frame4 = input_shape.channels4();
         let params = InParams {
             tiles: tiles.tiles(),

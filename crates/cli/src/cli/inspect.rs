@@ -190,6 +190,15 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
             ("filters over frames", yes(wan.is_video)),
             ("pixels in channels", format!("{0}x{0}", wan.patch_size)),
         ],
+        Network::Ltx2(ltx2) => vec![
+            ("channels of the encoder", format!("{:?}", ltx2.block_out_channels)),
+            ("channels of the decoder", format!("{:?}", ltx2.decoder_block_out_channels)),
+            ("resnets of the encoder", format!("{:?}", ltx2.layers_per_block)),
+            ("resnets of the decoder", format!("{:?}", ltx2.decoder_layers_per_block)),
+            ("shortcuts around size changes", yes(ltx2.upsample_residual.contains(&true))),
+            ("mirrored borders", yes(ltx2.decoder_reflects)),
+            ("pixels in channels", format!("{0}x{0}", ltx2.patch_size)),
+        ],
         Network::SeedVr(seedvr) => vec![
             ("levels of the encoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block)),
             ("levels of the decoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block + 1)),

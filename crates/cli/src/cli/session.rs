@@ -99,21 +99,26 @@ impl<'a> Session<'a> {
     }
 
     /// Decodes `latents` of one frame as the next part of `clip`, and hands its frames to `sink`.
+    /// `None` are the frames that wait for later latents; returns false if there are no more.
     pub(super) async fn decode_part(
         &mut self,
         clip: &mut ClipDecoder<'_>,
-        latents: &Latents,
+        latents: Option<&Latents>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (before, mut show, mut frames) = (self.before(), self.progress(), 0);
         let mut control = self.control(&mut show);
         let mut counted = |pixels| {
             frames += 1;
             sink(pixels)
         };
-        let (run, fallback) = clip.decode(latents, &mut control, &mut counted).await?;
+        let ran = match latents {
+            Some(latents) => Some(clip.decode(latents, &mut control, &mut counted).await?),
+            None => clip.finish(&mut control, &mut counted).await?,
+        };
+        let Some((run, fallback)) = ran else { return Ok(false) };
         self.add_part(before, frames, run, fallback, predicted(clip.vae()).max(clip.plans().peak()));
-        Ok(())
+        Ok(true)
     }
 
     /// Encodes `frames`, the next part of `clip`. Returns the encoder's output `[c, h, w]`.

@@ -95,10 +95,13 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Decodes and writes all parts. Returns `Break` once the reader of the output has gone.
+    /// Decodes and writes all parts, and what waits for later ones. Returns `Break` once the reader of the output has gone.
     async fn decode(&mut self, clip: &mut ClipDecoder<'_>) -> Result<ControlFlow<()>> {
-        for part in 0..self.latents.axes().frames {
-            let latents = self.read(part).await?;
+        let mut part = 0;
+        loop {
+            let is_there = part < self.latents.axes().frames;
+            let latents = if is_there { Some(self.read(part).await?) } else { None };
+            part += 1;
             let mut end = ControlFlow::Continue(());
             let (sink, written) = (&mut self.sink, &mut self.written);
             let mut write = |pixels: Pixels| {
@@ -108,13 +111,15 @@ impl Work<'_> {
                 }
                 Ok(())
             };
-            self.session.decode_part(clip, &latents, &mut write).await?;
+            let has_run = self.session.decode_part(clip, latents.as_ref(), &mut write).await?;
             if end.is_break() {
                 return Ok(end);
             }
+            if !has_run {
+                self.sink.finish()?;
+                return Ok(ControlFlow::Continue(()));
+            }
         }
-        self.sink.finish()?;
-        Ok(ControlFlow::Continue(()))
     }
 
     /// Reads frame `index` of the latents, as one image.

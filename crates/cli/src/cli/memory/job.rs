@@ -168,6 +168,11 @@ async fn decode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job
         let start = Instant::now();
         times.add(start, &clip.decode(&latents, &mut Control::default(), &mut |_| Ok(())).await?.0);
     }
+    let mut start = Instant::now();
+    while let Some((run, _)) = clip.finish(&mut Control::default(), &mut |_| Ok(())).await? {
+        times.add(start, &run);
+        start = Instant::now();
+    }
     Ok(measured(gpu, clip.vae(), times))
 }
 

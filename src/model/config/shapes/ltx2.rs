@@ -1,0 +1,68 @@
+//! Derivation of networks like `AutoencoderKLLTX2Video`.
+
+use super::votes::{Needed, Shapes, most_common};
+use crate::model::config::families::ltx2_network;
+use crate::model::config::{AutoencoderConfig, Halves, Ltx2, Network, SizeChange};
+
+/// Derives the config of the network that `shapes` show.
+///
+/// Weights show neither shortcuts nor borders. So those of LTX-2 are assumed if all size changes of
+/// the decoder also change time, and those of LTX-2.3 otherwise.
+pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
+    let mut network = Ltx2 { patch_size: shapes.image_patch(), ..ltx2_network() };
+    if halves.decoder {
+        decoder(shapes, &mut network).ok_or("decoder.up_blocks.0.upsamplers.0.conv.weight")?;
+    }
+    if halves.encoder {
+        encoder(shapes, &mut network).ok_or("encoder.down_blocks.0.downsamplers.0.conv.weight")?;
+    }
+    let witnesses = [("decoder.conv_in.weight", 1), ("encoder.conv_in.weight", 0), ("encoder.conv_in.bias", 0)];
+    let latents = witnesses.into_iter().filter_map(|(name, axis)| shapes.extent(name, axis));
+    let latents = most_common(latents).ok_or("decoder.conv_in.weight")?;
+    Ok(AutoencoderConfig::new(Network::Ltx2(network), latents))
+}
+
+fn decoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
+    let resampler = |level: u32| format!("decoder.up_blocks.{level}.upsamplers.0.conv.weight");
+    let levels = 0..shapes.count("decoder.up_blocks");
+    let made = shapes.levels("decoder.up_blocks")?;
+    let read: Vec<u32> = levels.clone().map(|level| shapes.extent(&resampler(level), 1)).collect::<Option<_>>()?;
+    let rows: Vec<u32> = levels.clone().map(|level| shapes.extent(&resampler(level), 0)).collect::<Option<_>>()?;
+    let change = |(rows, made): (&u32, &u32)| size_change(rows.checked_div(*made)?);
+    network.upsample = rows.iter().zip(&made).map(change).collect::<Option<_>>()?;
+    network.upsample_factor = read.iter().zip(&made).map(|(read, made)| read.checked_div(*made)).collect::<Option<_>>()?;
+    let is_first = network.upsample.iter().all(|change| change.space && change.time);
+    (network.upsample_residual, network.decoder_reflects) = (vec![is_first; read.len()], is_first);
+    network.decoder_block_out_channels = read;
+    let counts = levels.map(|level| shapes.count(&format!("decoder.up_blocks.{level}.resnets")));
+    network.decoder_layers_per_block =
+        std::iter::once(shapes.count("decoder.mid_block.resnets")).chain(counts).collect();
+    Some(())
+}
+
+fn encoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
+    let levels = 0..shapes.count("encoder.down_blocks");
+    let last = |name: &str| name.starts_with("encoder.mid_block.resnets.") && name.ends_with(".weight");
+    let read = shapes.levels("encoder.down_blocks")?;
+    let made: Vec<u32> = read.into_iter().skip(1).chain(shapes.most_common_first_extent(&last)).collect();
+    let change = |(level, made): (u32, &u32)| {
+        let rows = shapes.extent(&format!("encoder.down_blocks.{level}.downsamplers.0.conv.weight"), 0)?;
+        size_change(made.checked_div(rows)?)
+    };
+    network.downsample = levels.clone().zip(&made).map(change).collect::<Option<_>>()?;
+    network.block_out_channels = made;
+    let counts = levels.map(|level| shapes.count(&format!("encoder.down_blocks.{level}.resnets")));
+    network.layers_per_block = counts.chain([shapes.count("encoder.mid_block.resnets")]).collect();
+    Some(())
+}
+
+/// Returns the size change that makes one pixel of so many, or as many of one.
+fn size_change(places: u32) -> Option<SizeChange> {
+    let (space, time) = match places {
+        2 => (false, true),
+        4 => (true, false),
+        8 => (true, true),
+        _ => return None,
+    };
+    Some(SizeChange { space, time })
+}
