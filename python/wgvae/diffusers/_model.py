@@ -22,7 +22,23 @@ from wgvae.diffusers._settings import settings
 _NO_TILES = "wgvae decodes the whole image within a memory budget, exactly: from_pretrained(..., memory_budget=...)"
 
 
-class EngineModel(torch.nn.Module):  # type: ignore[misc]
+class _EqualToOwn(type):
+    """Makes a class equal to diffusers' class of the same name.
+
+    ``Pipeline.from_pipe`` takes over a model only if its class is one of those that the new
+    pipeline names, and not if it is a subclass. Python compares classes by ``==`` there.
+    """
+
+    _own: Any = None
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or (cls._own is not None and cls._own is other)
+
+    def __hash__(cls) -> int:
+        return type.__hash__(cls if cls._own is None else cls._own)
+
+
+class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
     """Base of the ``vae`` of diffusers' pipelines, run by wgvae.
 
     Each class is a subclass of diffusers' class of the same name: pipelines accept it wherever
