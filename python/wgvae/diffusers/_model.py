@@ -42,7 +42,7 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
     """Base of the ``vae`` of diffusers' pipelines, run by wgvae.
 
     Each class is a subclass of diffusers' class of the same name: pipelines accept it wherever
-    they accept that one, and it has the same ``config`` and attributes. It has no parameters.
+    they accept that one, and it has the same ``config`` and attributes. Its one parameter is empty.
 
     ``dtype`` is the type of results: float32, float16 or bfloat16. It follows the pipeline as with
     any module: ``pipe.to(torch.bfloat16)``, ``vae.half()``, ``torch_dtype=``. It does not change
@@ -93,7 +93,9 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
             raise wrong("vae", f"an {self._own.__name__}", _described(vae.facts))
         chosen = torch_dtype if dtype is None else dtype
         self._take_attributes(settings(self._own, vae.facts) if config is None else config)
-        self.register_buffer("_like", torch.empty(0, dtype=_result_type(torch.float32 if chosen is None else chosen)), persistent=False)
+        # Accelerate's hooks and many scripts take type and device from the first parameter.
+        result = torch.empty(0, dtype=_result_type(torch.float32 if chosen is None else chosen))
+        self.nothing = torch.nn.Parameter(result, requires_grad=False)
         self.vae = vae
         self.memory_budget = memory_budget
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -283,7 +285,7 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
     @property
     def dtype(self) -> torch.dtype:
         """Type of results. Weights and sums may have another type."""
-        dtype: torch.dtype = self._like.dtype
+        dtype: torch.dtype = self.nothing.dtype
         return dtype
 
     @property
@@ -292,7 +294,8 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
 
         ``vae.device`` and ``vae.adapter`` of the attribute ``vae`` say where wgvae computes.
         """
-        return self._like.device
+        device: torch.device = self.nothing.device
+        return device
 
     def type(self, dst_type: torch.dtype) -> Self:
         """Sets ``dtype`` to ``dst_type``."""
@@ -371,7 +374,7 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
         """Changes type and device: ``to``, ``half``, ``cuda`` and the like end here."""
-        _result_type(fn(self._like).dtype)
+        _result_type(fn(self.nothing).dtype)
         super()._apply(fn, recurse)
         return self
 
