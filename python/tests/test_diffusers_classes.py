@@ -212,6 +212,12 @@ def test_names_of_the_hub(folder: Path, tmp_path: Path) -> None:
     for keywords in ({}, {"revision": "main"}, {"variant": "fp16"}, {"use_safetensors": True, "low_cpu_mem_usage": True}):
         ours = opened("AutoencoderKL", "someone/model", subfolder="vae", torch_dtype=torch.bfloat16, **cache, **keywords)
         assert torch.equal(ours.decode(z).sample, expected.bfloat16())
+    own = diffusers.AutoencoderKL.from_pretrained(folder)
+    own.save_pretrained(tmp_path / "shards", max_shard_size="20KB")
+    shards = {path.name: path for path in (tmp_path / "shards").iterdir()}
+    assert len(shards) > 3
+    in_shards = {**cache, "cache_dir": hub_cache(tmp_path / "sharded", "someone/shards", shards)}
+    assert torch.equal(opened("AutoencoderKL", "someone/shards", **in_shards).decode(z).sample, expected)
     with pytest.raises(ModelNotFoundError, match=r'someone/model: .*subfolder="vae"'):
         opened("AutoencoderKL", "someone/model", **cache)
     with pytest.raises(FileError, match="someone/model/vae"):

@@ -12,7 +12,8 @@ from diffusers.models.autoencoders.vae import DecoderOutput
 from diffusers.utils.accelerate_utils import apply_forward_hook
 
 from wgvae._arrays import Array
-from wgvae.diffusers._model import EngineModel, EngineModelKL, QuantConv
+from wgvae.diffusers._kl import EngineModelKL, QuantConv
+from wgvae.diffusers._model import EngineModel
 
 
 class _Images(EngineModelKL):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
-from diffusers.models.autoencoders.vae import DecoderOutput, DiagonalGaussianDistribution
-from diffusers.models.modeling_outputs import AutoencoderKLOutput
-from diffusers.utils.accelerate_utils import apply_forward_hook
 
 from wgvae._arrays import Array, wrong
 from wgvae._vae import Vae
-from wgvae.diffusers._files import WEIGHTS, Hub, find, find_single, tensor
+from wgvae.diffusers._files import tensor
+from wgvae.diffusers._load import Loadable
 from wgvae.diffusers._settings import settings
 
 _NO_TILES = "wgvae decodes the whole image within a memory budget, exactly: from_pretrained(..., memory_budget=...)"
@@ -38,7 +33,7 @@ class _EqualToOwn(type):
         return type.__hash__(cls if cls._own is None else cls._own)
 
 
-class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
+class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
     """Base of the ``vae`` of diffusers' pipelines, run by wgvae.
 
     Each class is a subclass of diffusers' class of the same name: pipelines accept it wherever
@@ -54,8 +49,6 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
     own, as with diffusers' class. There are no gradients.
     """
 
-    _own: ClassVar[Any]
-    """Class of diffusers."""
     _buffers_read: ClassVar[Mapping[str, str]] = {}
     """Buffers that pipelines read: their names in the module, and in the file."""
 
@@ -98,189 +91,11 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
         self.nothing = torch.nn.Parameter(result, requires_grad=False)
         self.vae = vae
         self.memory_budget = memory_budget
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         # Diffusers writes this module's name into a pipeline's model_index.json. With that of its
         # own class, the saved pipeline opens where wgvae is not installed.
         self.__module__ = self._own.__module__
         self._read_buffers()
         self.eval()
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        path_or_hf_name: str | os.PathLike[str],
-        *,
-        subfolder: str | None = None,
-        memory_budget: int | str | None = None,
-        dtype: torch.dtype | None = None,
-        torch_dtype: torch.dtype | None = None,
-        variant: str | None = None,
-        revision: str | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
-        token: bool | str | None = None,
-        local_files_only: bool = False,
-        force_download: bool = False,
-        use_safetensors: bool | None = None,
-        low_cpu_mem_usage: bool | None = None,
-        **engine: Any,
-    ) -> Self:
-        """Opens a model.
-
-        Parameters
-        ----------
-        path_or_hf_name
-            ``owner/name`` on the Hugging Face Hub as in diffusers, or all that
-            :meth:`wgvae.Vae.from_pretrained` takes: a folder, a file, ``hf:owner/name``.
-        subfolder
-            Folder of the VAE in there, such as "vae" in a pipeline.
-        memory_budget, dtype, torch_dtype
-            See the constructor.
-        variant
-            Mark in the names of the files, such as "fp16".
-        revision, cache_dir, token, local_files_only, force_download
-            Arguments for the Hub, as in diffusers.
-        use_safetensors
-            True or None, as wgvae reads nothing else.
-        low_cpu_mem_usage
-            Accepted for scripts that give it, without effect: memory is low anyway.
-        engine
-            Arguments of :meth:`wgvae.Vae.from_pretrained`: ``device``, ``adapter``, ``threads``,
-            ``precision``, ``family``, ``least_memory``.
-
-        Raises
-        ------
-        ModelNotFoundError
-            If there is no model of that name.
-        FileError
-            If the Hub does not answer or denies access.
-        wgvae.Error
-            Other errors of :meth:`wgvae.Vae.from_pretrained` and of the constructor.
-        """
-        if use_safetensors is False:
-            raise wrong("use_safetensors", "True or None, as wgvae reads .safetensors only", "False")
-        hub = Hub(revision, cache_dir, token, local_files_only, force_download)
-        place = find(path_or_hf_name, subfolder, variant, hub)
-        return cls._wrap(Vae.from_pretrained(**place.arguments, **engine), memory_budget, dtype=dtype, torch_dtype=torch_dtype)
-
-    @classmethod
-    def from_single_file(
-        cls,
-        path_or_address: str | os.PathLike[str],
-        *,
-        config: str | os.PathLike[str] | Mapping[str, Any] | None = None,
-        subfolder: str | None = None,
-        memory_budget: int | str | None = None,
-        dtype: torch.dtype | None = None,
-        torch_dtype: torch.dtype | None = None,
-        revision: str | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
-        token: bool | str | None = None,
-        local_files_only: bool = False,
-        force_download: bool = False,
-        **engine: Any,
-    ) -> Self:
-        """Opens a .safetensors file, such as the original release's or a whole checkpoint.
-
-        Parameters
-        ----------
-        path_or_address
-            A file, or its address ``https://huggingface.co/owner/name/blob/main/file``.
-        config
-            Settings of diffusers' class, or a folder or a name on the Hub with a config.json. The
-            file itself tells the network and its numbers, without a download.
-        subfolder
-            Folder of ``config``'s config.json.
-        memory_budget, dtype, torch_dtype, revision, cache_dir, token, local_files_only, force_download, engine
-            See :meth:`from_pretrained`. ``family`` names the model if the file fits several.
-
-        Raises
-        ------
-        wgvae.Error
-            The same errors as :meth:`from_pretrained`.
-        """
-        hub = Hub(revision, cache_dir, token, local_files_only, force_download)
-        place = find_single(path_or_address, hub)
-        if config is not None and not isinstance(config, Mapping):
-            config = cls._own.load_config(config, subfolder=subfolder, cache_dir=cache_dir, token=token, local_files_only=local_files_only)
-        vae = Vae.from_pretrained(**place.arguments, **engine)
-        return cls._wrap(vae, memory_budget, dtype=dtype, torch_dtype=torch_dtype, config=config)
-
-    @classmethod
-    def from_torch(
-        cls,
-        model: Any,
-        *,
-        memory_budget: int | str | None = None,
-        dtype: torch.dtype | None = None,
-        torch_dtype: torch.dtype | None = None,
-        **engine: Any,
-    ) -> Self:
-        """Takes over the weights of diffusers' ``model`` as they are now.
-
-        They are written to a temporary folder, which stays as long as this object: wgvae reads
-        weights when it first needs them. Other arguments are those of :meth:`from_pretrained`.
-
-        Raises
-        ------
-        InputError
-            If the model is of another class, or its weights are not in memory.
-        wgvae.Error
-            Other errors of :meth:`wgvae.Vae.from_pretrained`.
-        """
-        if any(parameter.is_meta for parameter in model.parameters()):
-            raise wrong("model", "weights in memory: swap before enable_sequential_cpu_offload()", "weights on the meta device")
-        folder = tempfile.TemporaryDirectory(prefix="wgvae-")
-        model.save_pretrained(folder.name)
-        vae = Vae.from_pretrained(folder.name, **engine)
-        wrapped = cls._wrap(vae, memory_budget, dtype=dtype or torch_dtype or model.dtype)
-        wrapped._folder = folder
-        return wrapped
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], *, memory_budget: int | str | None = None, **keywords: Any) -> Self:
-        """Makes a model with random weights, as diffusers does.
-
-        Other arguments and errors are those of :meth:`from_torch`.
-        """
-        return cls.from_torch(cls._own.from_config(config), memory_budget=memory_budget, **keywords)
-
-    def to_torch(self) -> Any:
-        """Returns diffusers' own model with this model's weights, in ``dtype``, on the CPU.
-
-        Raises
-        ------
-        OSError, ValueError
-            If diffusers cannot read the files.
-        """
-        first = Path(self.vae.facts["files"][0])
-        if first.name.startswith(WEIGHTS):
-            mark = first.name.removeprefix(WEIGHTS).removesuffix("safetensors").split("-")[0].strip(".")
-            own = self._own.from_pretrained(first.parent, variant=mark or None, torch_dtype=self.dtype)
-        else:
-            with tempfile.TemporaryDirectory(prefix="wgvae-") as folder:
-                self.save_config(folder)
-                own = self._own.from_single_file(str(first), config=folder, torch_dtype=self.dtype)
-        own.register_to_config(**{name: value for name, value in self.config.items() if not name.startswith("_")})
-        return own
-
-    def save_pretrained(
-        self,
-        save_directory: str | os.PathLike[str],
-        is_main_process: bool = True,
-        save_function: Callable[..., Any] | None = None,
-        safe_serialization: bool = True,
-        variant: str | None = None,
-        max_shard_size: int | str = "10GB",
-        push_to_hub: bool = False,
-        **keywords: Any,
-    ) -> None:
-        """Writes config.json and the weights in ``dtype`` to a folder, as diffusers' class does.
-
-        Diffusers' class does it: arguments and errors are those of its method and of
-        :meth:`to_torch`.
-        """
-        own = self.to_torch()
-        own.save_pretrained(save_directory, is_main_process, save_function, safe_serialization, variant, max_shard_size, push_to_hub, **keywords)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -387,68 +202,6 @@ class EngineModel(torch.nn.Module, metaclass=_EqualToOwn):  # type: ignore[misc]
     def _result(self, array: Array, given: torch.Tensor) -> torch.Tensor:
         """Returns ``array`` as a tensor of ``dtype`` on the device of ``given``."""
         return torch.from_numpy(array).to(given.device, self.dtype)
-
-
-class EngineModelKL(EngineModel):
-    """Base of VAEs whose ``encode`` returns a distribution."""
-
-    # Pipelines move to the GPU what their hooks say before they use the VAE, and off it the rest.
-    @apply_forward_hook  # type: ignore[untyped-decorator]
-    def decode(self, z: torch.Tensor, return_dict: bool = True, generator: torch.Generator | None = None) -> Any:
-        """Decodes latents ``z`` to ``sample`` of ``dtype``, with values of about -1 to 1.
-
-        Images: ``[n, c, h, w]`` to ``[n, 3, f h, f w]``, with 4 channels for a model with opacity.
-        Models for video: ``[n, c, t, h, w]`` to ``[n, 3, frames, f h, f w]``, clamped to -1 to 1.
-        ``f`` is the compression ratio. ``generator`` is ignored, as in diffusers' class. Errors
-        are those of :meth:`wgvae.Vae.decode`.
-        """
-        sample = self._result(self._decode_array(self._given(z, "z")), z)
-        return DecoderOutput(sample=sample) if return_dict else (sample,)
-
-    @apply_forward_hook  # type: ignore[untyped-decorator]
-    def encode(self, x: torch.Tensor, return_dict: bool = True) -> Any:
-        """Encodes pictures ``x`` of -1 to 1 to ``latent_dist``, a distribution of ``dtype``.
-
-        Images: ``[n, 3, h, w]`` to latents ``[n, c, h / f, w / f]``; a model with opacity takes 4
-        channels, too. Models for video: ``[n, 3, frames, h, w]`` to ``[n, c, t, h / f, w / f]``.
-        ``f`` is the compression ratio. Errors are those of :meth:`wgvae.Vae.encode`.
-        """
-        moments = self._result(self._encode_array(self._given(x, "x")), x)
-        latent_dist = DiagonalGaussianDistribution(moments)
-        return AutoencoderKLOutput(latent_dist=latent_dist) if return_dict else (latent_dist,)
-
-    def _decode_array(self, z: torch.Tensor) -> Array:
-        """Decodes latents of the VAE's own scale."""
-        raise NotImplementedError
-
-    def _encode_array(self, x: torch.Tensor) -> Array:
-        """Encodes pictures to means and logarithms of variances."""
-        raise NotImplementedError
-
-
-class QuantConv:
-    """A part of classes that have ``quant_conv`` and ``post_quant_conv``."""
-
-    dtype: torch.dtype
-    device: torch.device
-    config: Any
-
-    @property
-    def quant_conv(self) -> torch.nn.Module | None:
-        """Stand-in of a layer, as :attr:`post_quant_conv`."""
-        return self._stand_in() if self.config.get("use_quant_conv", True) else None
-
-    @property
-    def post_quant_conv(self) -> torch.nn.Module | None:
-        """Module with one empty parameter of ``dtype``, which SDXL's pipelines read.
-
-        It is None if the network has no such layer.
-        """
-        return self._stand_in() if self.config.get("use_post_quant_conv", True) else None
-
-    def _stand_in(self) -> torch.nn.Module:
-        empty = torch.empty(0, dtype=self.dtype, device=self.device)
-        return torch.nn.ParameterList([torch.nn.Parameter(empty, requires_grad=False)])
 
 
 def _described(facts: Mapping[str, Any]) -> str:

@@ -68,10 +68,11 @@ def swap(pipe: Any, *, memory_budget: int | str | None = None, **engine: Any) ->
 
 
 def _components(pipe: Any) -> dict[str, Any]:
+    """Returns the parts of a pipeline. A part that torch.compile wraps is taken out of it."""
     components = getattr(pipe, "components", None)
     if not isinstance(components, dict):
         raise wrong("pipe", "a pipeline of diffusers", type(pipe).__name__)
-    return components
+    return {name: getattr(part, "_orig_mod", part) for name, part in components.items()}
 
 
 def _is_vae(part: Any) -> bool:

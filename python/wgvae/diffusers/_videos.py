@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from wgvae._arrays import Array, wrong
-from wgvae.diffusers._model import EngineModelKL, QuantConv
+from wgvae.diffusers._kl import EngineModelKL, QuantConv
 
 
 class _Frames(EngineModelKL):
