@@ -41,29 +41,78 @@ def quiet(pipe: Any) -> Any:
 def sd_pipeline(vae: Any) -> Any:
     names = ("text_encoder", "tokenizer", "safety_checker", "feature_extractor")
     scheduler = diffusers.DDIMScheduler(clip_sample=False, steps_offset=1)
-    return quiet(diffusers.StableDiffusionPipeline(vae, unet=toy_unet(), scheduler=scheduler, requires_safety_checker=False, **dict.fromkeys(names)))
+    return quiet(
+        diffusers.StableDiffusionPipeline(
+            vae,
+            unet=toy_unet(),
+            scheduler=scheduler,
+            requires_safety_checker=False,
+            **dict.fromkeys(names),
+        )
+    )
 
 
-SD = {"prompt_embeds": text(1, 7, 32), "negative_prompt_embeds": text(1, 7, 32), "height": 16, "width": 24, "output_type": "np"}
+SD = {
+    "prompt_embeds": text(1, 7, 32),
+    "negative_prompt_embeds": text(1, 7, 32),
+    "height": 16,
+    "width": 24,
+    "output_type": "np",
+}
 
 
 def flux_pipeline(vae: Any) -> Any:
     torch.manual_seed(0)
-    sizes = {"patch_size": 1, "in_channels": 64, "num_layers": 1, "num_single_layers": 1, "attention_head_dim": 16, "num_attention_heads": 2}
-    transformer = diffusers.FluxTransformer2DModel(joint_attention_dim=32, pooled_projection_dim=32, axes_dims_rope=(4, 4, 8), **sizes)
+    sizes = {
+        "patch_size": 1,
+        "in_channels": 64,
+        "num_layers": 1,
+        "num_single_layers": 1,
+        "attention_head_dim": 16,
+        "num_attention_heads": 2,
+    }
+    transformer = diffusers.FluxTransformer2DModel(
+        joint_attention_dim=32, pooled_projection_dim=32, axes_dims_rope=(4, 4, 8), **sizes
+    )
     names = ("text_encoder", "text_encoder_2", "tokenizer", "tokenizer_2")
-    return quiet(diffusers.FluxPipeline(diffusers.FlowMatchEulerDiscreteScheduler(), vae, transformer=transformer, **dict.fromkeys(names)))
+    return quiet(
+        diffusers.FluxPipeline(
+            diffusers.FlowMatchEulerDiscreteScheduler(),
+            vae,
+            transformer=transformer,
+            **dict.fromkeys(names),
+        )
+    )
 
 
-FLUX = {"prompt_embeds": text(1, 7, 32), "pooled_prompt_embeds": text(1, 32), "height": 16, "width": 24, "output_type": "np"}
+FLUX = {
+    "prompt_embeds": text(1, 7, 32),
+    "pooled_prompt_embeds": text(1, 32),
+    "height": 16,
+    "width": 24,
+    "output_type": "np",
+}
 
 
 def flux2_pipeline(vae: Any) -> Any:
     torch.manual_seed(0)
-    sizes = {"patch_size": 1, "in_channels": 128, "num_layers": 1, "num_single_layers": 1, "attention_head_dim": 16, "num_attention_heads": 2}
-    transformer = diffusers.Flux2Transformer2DModel(joint_attention_dim=32, timestep_guidance_channels=32, axes_dims_rope=(4, 4, 4, 4), **sizes)
+    sizes = {
+        "patch_size": 1,
+        "in_channels": 128,
+        "num_layers": 1,
+        "num_single_layers": 1,
+        "attention_head_dim": 16,
+        "num_attention_heads": 2,
+    }
+    transformer = diffusers.Flux2Transformer2DModel(
+        joint_attention_dim=32, timestep_guidance_channels=32, axes_dims_rope=(4, 4, 4, 4), **sizes
+    )
     scheduler = diffusers.FlowMatchEulerDiscreteScheduler()
-    return quiet(diffusers.Flux2Pipeline(scheduler, vae, text_encoder=None, tokenizer=None, transformer=transformer))
+    return quiet(
+        diffusers.Flux2Pipeline(
+            scheduler, vae, text_encoder=None, tokenizer=None, transformer=transformer
+        )
+    )
 
 
 FLUX2 = {"prompt_embeds": text(1, 7, 32), "height": 16, "width": 24, "output_type": "np"}
@@ -71,24 +120,60 @@ FLUX2 = {"prompt_embeds": text(1, 7, 32), "height": 16, "width": 24, "output_typ
 
 def qwen_pipeline(vae: Any) -> Any:
     torch.manual_seed(0)
-    sizes = {"patch_size": 2, "in_channels": 64, "out_channels": 16, "num_layers": 1, "attention_head_dim": 16, "num_attention_heads": 2}
-    transformer = diffusers.QwenImageTransformer2DModel(joint_attention_dim=32, axes_dims_rope=(4, 4, 8), **sizes)
+    sizes = {
+        "patch_size": 2,
+        "in_channels": 64,
+        "out_channels": 16,
+        "num_layers": 1,
+        "attention_head_dim": 16,
+        "num_attention_heads": 2,
+    }
+    transformer = diffusers.QwenImageTransformer2DModel(
+        joint_attention_dim=32, axes_dims_rope=(4, 4, 8), **sizes
+    )
     scheduler = diffusers.FlowMatchEulerDiscreteScheduler()
-    return quiet(diffusers.QwenImagePipeline(scheduler, vae, text_encoder=None, tokenizer=None, transformer=transformer))
+    return quiet(
+        diffusers.QwenImagePipeline(
+            scheduler, vae, text_encoder=None, tokenizer=None, transformer=transformer
+        )
+    )
 
 
-QWEN = {"prompt_embeds": text(1, 7, 32), "prompt_embeds_mask": torch.ones(1, 7, dtype=torch.int64), "height": 32, "width": 48, "output_type": "np"}
+QWEN = {
+    "prompt_embeds": text(1, 7, 32),
+    "prompt_embeds_mask": torch.ones(1, 7, dtype=torch.int64),
+    "height": 32,
+    "width": 48,
+    "output_type": "np",
+}
 
 
 def wan_pipeline(vae: Any) -> Any:
     torch.manual_seed(0)
-    sizes = {"in_channels": 16, "out_channels": 16, "num_layers": 1, "attention_head_dim": 12, "num_attention_heads": 2, "ffn_dim": 32, "freq_dim": 32}
-    transformer = diffusers.WanTransformer3DModel(patch_size=(1, 2, 2), text_dim=32, cross_attn_norm=True, rope_max_seq_len=32, **sizes)
+    sizes = {
+        "in_channels": 16,
+        "out_channels": 16,
+        "num_layers": 1,
+        "attention_head_dim": 12,
+        "num_attention_heads": 2,
+        "ffn_dim": 32,
+        "freq_dim": 32,
+    }
+    transformer = diffusers.WanTransformer3DModel(
+        patch_size=(1, 2, 2), text_dim=32, cross_attn_norm=True, rope_max_seq_len=32, **sizes
+    )
     scheduler = diffusers.FlowMatchEulerDiscreteScheduler()
     return quiet(diffusers.WanPipeline(None, None, vae, scheduler, transformer=transformer))
 
 
-WAN = {"prompt_embeds": text(1, 7, 32), "negative_prompt_embeds": text(1, 7, 32), "height": 32, "width": 48, "num_frames": 5, "output_type": "np"}
+WAN = {
+    "prompt_embeds": text(1, 7, 32),
+    "negative_prompt_embeds": text(1, 7, 32),
+    "height": 32,
+    "width": 48,
+    "num_frames": 5,
+    "output_type": "np",
+}
 
 PIPELINES: dict[str, tuple[str, Callable[[Any], Any], dict[str, Any]]] = {
     "sd": ("kl", sd_pipeline, SD),
@@ -101,35 +186,67 @@ PIPELINES: dict[str, tuple[str, Callable[[Any], Any], dict[str, Any]]] = {
 
 
 def run(pipe: Any, arguments: dict[str, Any], **more: Any) -> Any:
-    output = pipe(generator=torch.Generator().manual_seed(5), num_inference_steps=1, **arguments, **more)[0]
+    output = pipe(
+        generator=torch.Generator().manual_seed(5), num_inference_steps=1, **arguments, **more
+    )[0]
     assert output.std() > 1e-3
     return output
 
 
-@pytest.mark.parametrize(("name", "precision"), [(name, "float32") for name in PIPELINES] + [("flux2", "bfloat16"), ("qwen image", "float16"), ("wan", "bfloat16")])
-def test_swapped_pipelines_give_the_same_pictures(name: str, precision: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [(name, "float32") for name in PIPELINES]
+    + [("flux2", "bfloat16"), ("qwen image", "float16"), ("wan", "bfloat16")],
+)
+def test_swapped_pipelines_give_the_same_pictures(
+    name: str, precision: str, tmp_path: Path
+) -> None:
     case, build, arguments = PIPELINES[name]
     own = saved(CASES[case], tmp_path)
     pipe, dtype = build(own), getattr(torch, precision)
-    arguments = {key: value.to(dtype) if key.endswith("embeds") else value for key, value in arguments.items()}
+    arguments = {
+        key: value.to(dtype) if key.endswith("embeds") else value
+        for key, value in arguments.items()
+    }
     pipe.to(dtype)
     expected = run(pipe, arguments)
     said = swap(pipe, device="cpu", precision="f32")
     assert f"vae: {type(own).__name__} now runs on wgvae" in said and "temporary folder" in said
-    assert pipe.vae.dtype == dtype and type(pipe.vae) is getattr(wgvae.diffusers, type(own).__name__)
+    assert pipe.vae.dtype == dtype and type(pipe.vae) is getattr(
+        wgvae.diffusers, type(own).__name__
+    )
     assert np.abs(run(pipe, arguments) - expected).max() < NOISE[precision]
     pictures: list[Any] = []
-    run(pipe, arguments, callback_on_step_end=preview_callback(pipe, show=pictures.append, family="sd15" if "tiny" in name else None))
+    run(
+        pipe,
+        arguments,
+        callback_on_step_end=preview_callback(
+            pipe, show=pictures.append, family="sd15" if "tiny" in name else None
+        ),
+    )
     # A pixel of each latent, and a picture of each frame of them.
     factor = arguments["height"] // pictures[0].shape[1]
-    assert factor == pipe.vae_scale_factor if hasattr(pipe, "vae_scale_factor") else pipe.vae_scale_factor_spatial
-    assert len(pictures) == 1 and pictures[0].shape == (2 if name == "wan" else 1, arguments["height"] // factor, arguments["width"] // factor, 3)
+    assert (
+        factor == pipe.vae_scale_factor
+        if hasattr(pipe, "vae_scale_factor")
+        else pipe.vae_scale_factor_spatial
+    )
+    assert len(pictures) == 1 and pictures[0].shape == (
+        2 if name == "wan" else 1,
+        arguments["height"] // factor,
+        arguments["width"] // factor,
+        3,
+    )
 
 
 def test_the_folder_of_a_pipeline_is_used_if_it_has_the_weights(tmp_path: Path) -> None:
     saved(CASES["kl"], tmp_path / "kl")
-    pipe = sd_pipeline(diffusers.AutoencoderKL.from_pretrained(tmp_path / "kl", torch_dtype=torch.float16))
-    assert f"with the weights of {tmp_path / 'kl'}" in swap(pipe, memory_budget="64MiB", device="cpu")
+    pipe = sd_pipeline(
+        diffusers.AutoencoderKL.from_pretrained(tmp_path / "kl", torch_dtype=torch.float16)
+    )
+    assert f"with the weights of {tmp_path / 'kl'}" in swap(
+        pipe, memory_budget="64MiB", device="cpu"
+    )
     assert pipe.vae.memory_budget == "64MiB" and pipe.vae.dtype == torch.float16
     changed = diffusers.AutoencoderKL.from_pretrained(tmp_path / "kl")
     changed.decoder.conv_out.bias.data += 0.5
@@ -142,9 +259,14 @@ def test_the_folder_of_a_pipeline_is_used_if_it_has_the_weights(tmp_path: Path) 
 
 
 def test_swaps_nothing_that_it_lacks(tmp_path: Path) -> None:
-    lacking = diffusers.AsymmetricAutoencoderKL(norm_num_groups=32, up_block_out_channels=(64,), layers_per_up_block=1)
+    lacking = diffusers.AsymmetricAutoencoderKL(
+        norm_num_groups=32, up_block_out_channels=(64,), layers_per_up_block=1
+    )
     pipe = sd_pipeline(lacking)
-    with pytest.raises(InputError, match=r"a class that wgvae has \(AutoencoderKL, .*\), found vae: AsymmetricAutoencoderKL"):
+    with pytest.raises(
+        InputError,
+        match=r"a class that wgvae has \(AutoencoderKL, .*\), found vae: AsymmetricAutoencoderKL",
+    ):
         swap(pipe)
     assert pipe.vae is lacking
     with pytest.raises(InputError, match="a pipeline of diffusers, found int"):
@@ -162,15 +284,25 @@ def test_pipelines_open_and_save_with_it(tmp_path: Path) -> None:
     parts = {"text_encoder": None, "tokenizer": None}
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        pipe = quiet(diffusers.StableDiffusionPipeline.from_pretrained(tmp_path / "pipeline", vae=ours, **parts))
+        pipe = quiet(
+            diffusers.StableDiffusionPipeline.from_pretrained(
+                tmp_path / "pipeline", vae=ours, **parts
+            )
+        )
     assert pipe.vae is ours
     expected = run(pipe, SD)
     pipe.save_pretrained(tmp_path / "again")
-    assert json.loads((tmp_path / "again" / "model_index.json").read_text())["vae"] == ["diffusers", "AutoencoderKL"]
+    assert json.loads((tmp_path / "again" / "model_index.json").read_text())["vae"] == [
+        "diffusers",
+        "AutoencoderKL",
+    ]
     again = quiet(diffusers.StableDiffusionPipeline.from_pretrained(tmp_path / "again", **parts))
     assert type(again.vae) is diffusers.AutoencoderKL
     assert np.abs(run(again, SD) - expected).max() < NOISE["float32"]
-    assert diffusers.StableDiffusionImg2ImgPipeline.from_pipe(pipe, requires_safety_checker=False).vae is ours
+    assert (
+        diffusers.StableDiffusionImg2ImgPipeline.from_pipe(pipe, requires_safety_checker=False).vae
+        is ours
+    )
 
 
 @pytest.fixture
@@ -199,7 +331,39 @@ def test_previews_never_break_a_generation(pipe: Any) -> None:
     assert len(calls) == 1 and len([one for one in told if "previews" in str(one.message)]) == 1
 
 
-def test_previews_in_files_and_notebooks(pipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_previews_never_break_a_generation_if_warnings_are_errors(pipe: Any) -> None:
+    callback = preview_callback(pipe, show=print)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert callback(pipe, 0, 0, {}) == {}
+
+
+def test_packed_latents_of_layers_and_of_squares(tmp_path: Path) -> None:
+    class Pipeline:
+        """Stands in for a pipeline: height and width are variables of its call."""
+
+        vae = saved(CASES["qwen image"], tmp_path)
+        vae_scale_factor = 8
+
+        def __call__(self, latents: Any, height: int, width: int) -> None:
+            callback(self, 0, 0, {"latents": latents})
+
+    latents = text(1, 16, 3, 4, 6)
+    packed = latents.reshape(1, 16, 3, 2, 2, 3, 2).permute(0, 2, 3, 5, 1, 4, 6).reshape(1, 18, 64)
+    pictures: list[Any] = []
+    pipe = Pipeline()
+    callback = preview_callback(pipe, show=pictures.append)
+    pipe(packed, 32, 48)
+    assert np.array_equal(pictures[0], wgvae.preview(latents.numpy(), "qwen_image"))
+    callback(None, 0, 0, {"latents": packed[:, :9]})
+    assert pictures[1].shape == (1, 6, 6, 3)
+    with pytest.warns(UserWarning, match="4 rows and 4 columns, found 18 latents"):
+        callback(None, 0, 0, {"latents": packed})
+
+
+def test_previews_in_files_and_notebooks(
+    pipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     image = pytest.importorskip("PIL.Image")
     run(pipe, SD, callback_on_step_end=preview_callback(pipe, show=tmp_path / "preview.png"))
     assert image.open(tmp_path / "preview.png").size == (12, 8)

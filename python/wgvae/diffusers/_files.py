@@ -20,7 +20,9 @@ from wgvae.errors import FileError, ModelNotFoundError
 WEIGHTS = "diffusion_pytorch_model"
 
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
-_ADDRESS = re.compile(r"(?:https?://)?(?:huggingface\.co|hf\.co)/([\w.-]+/[\w.-]+)/(?:blob|resolve|raw)/([^/]+)/(.+)")
+_ADDRESS = re.compile(
+    r"(?:https?://)?(?:huggingface\.co|hf\.co)/([\w.-]+/[\w.-]+)/(?:blob|resolve|raw)/([^/]+)/(.+)"
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ class Place:
         return {"path_or_hf_name": self.path, "variant": self.variant}
 
 
-def find(path: str | os.PathLike[str], subfolder: str | None, variant: str | None, hub: Hub) -> Place:
+def find(
+    path: str | os.PathLike[str], subfolder: str | None, variant: str | None, hub: Hub
+) -> Place:
     """Returns the place of a VAE, and downloads its files if ``path`` is a name of the Hub.
 
     Raises
@@ -69,8 +73,8 @@ def find(path: str | os.PathLike[str], subfolder: str | None, variant: str | Non
         raise wrong("variant", '"fp16" or None', repr(variant))
     if text.startswith("hf:"):
         if subfolder is not None or hub != Hub():
-            expected = "hf:owner/name/folder@revision alone, or owner/name with subfolder=, revision= and so on"
-            raise wrong("path_or_hf_name", expected, f"{text} with such arguments")
+            expected = "hf:owner/name/folder@revision alone, or owner/name with such arguments"
+            raise wrong("path_or_hf_name", expected, f"{text} with them")
         return Place(text, variant)
     if not os.path.exists(text) and _NAME.fullmatch(text):
         return _downloaded(text, subfolder, variant, hub)

@@ -35,7 +35,12 @@ class AutoencoderKL(_Images, QuantConv, diffusers.AutoencoderKL):  # type: ignor
     @classmethod
     def _fits(cls, facts: Mapping[str, Any]) -> bool:
         config = facts["config"]
-        return config["network"] == "kl" and config["patch"] == 1 and config["batch_norm_eps"] is None and not config["has_shortcuts"]
+        return (
+            config["network"] == "kl"
+            and config["patch"] == 1
+            and config["batch_norm_eps"] is None
+            and not config["has_shortcuts"]
+        )
 
 
 class AutoencoderKLFlux2(_Images, QuantConv, diffusers.AutoencoderKLFlux2):  # type: ignore[misc]
@@ -53,7 +58,9 @@ class AutoencoderKLFlux2(_Images, QuantConv, diffusers.AutoencoderKLFlux2):  # t
         return config["network"] == "kl" and config["batch_norm_eps"] is not None
 
     def _read_buffers(self) -> None:
-        self.bn = torch.nn.BatchNorm2d(1, eps=self.config.batch_norm_eps, affine=False).to(self.dtype)
+        self.bn = torch.nn.BatchNorm2d(1, eps=self.config.batch_norm_eps, affine=False).to(
+            self.dtype
+        )
         super()._read_buffers()
         self.bn.num_features = self.bn.running_mean.numel()
 
@@ -77,16 +84,25 @@ class AutoencoderTiny(EngineModel, diffusers.AutoencoderTiny):  # type: ignore[m
     @classmethod
     def _fits(cls, facts: Mapping[str, Any]) -> bool:
         config = facts["config"]
-        return config["network"] == "tiny" and config["patch_size"] == 1 and not config["grow_frames"] and not config["use_midblock_gn"]
+        return (
+            config["network"] == "tiny"
+            and config["patch_size"] == 1
+            and not config["grow_frames"]
+            and not config["use_midblock_gn"]
+        )
 
     @apply_forward_hook  # type: ignore[untyped-decorator]
-    def decode(self, x: torch.Tensor, generator: torch.Generator | None = None, return_dict: bool = True) -> Any:
+    def decode(
+        self, x: torch.Tensor, generator: torch.Generator | None = None, return_dict: bool = True
+    ) -> Any:
         """Decodes latents ``x`` ``[n, c, h, w]`` to ``sample`` ``[n, 3, 8 h, 8 w]`` of ``dtype``.
 
         ``generator`` is ignored, as in diffusers' class. Errors are those of
         :meth:`wgvae.Vae.decode`.
         """
-        image = self.vae.decode(self._given(x, "x"), output="float", memory_budget=self.memory_budget)
+        image = self.vae.decode(
+            self._given(x, "x"), output="float", memory_budget=self.memory_budget
+        )
         sample = self._result(image, x)
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
@@ -96,5 +112,7 @@ class AutoencoderTiny(EngineModel, diffusers.AutoencoderTiny):  # type: ignore[m
 
         They are of ``dtype``. Errors are those of :meth:`wgvae.Vae.encode`.
         """
-        latents = self._result(self.vae.encode(self._given(x, "x"), memory_budget=self.memory_budget), x)
+        latents = self._result(
+            self.vae.encode(self._given(x, "x"), memory_budget=self.memory_budget), x
+        )
         return AutoencoderTinyOutput(latents=latents) if return_dict else (latents,)

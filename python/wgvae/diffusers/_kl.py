@@ -18,7 +18,9 @@ class EngineModelKL(EngineModel):
 
     # Pipelines move to the GPU what their hooks say before they use the VAE, and off it the rest.
     @apply_forward_hook  # type: ignore[untyped-decorator]
-    def decode(self, z: torch.Tensor, return_dict: bool = True, generator: torch.Generator | None = None) -> Any:
+    def decode(
+        self, z: torch.Tensor, return_dict: bool = True, generator: torch.Generator | None = None
+    ) -> Any:
         """Decodes latents ``z`` to ``sample`` of ``dtype``, with values of about -1 to 1.
 
         Images: ``[n, c, h, w]`` to ``[n, 3, f h, f w]``, with 4 channels for a model with opacity.

@@ -79,10 +79,17 @@ class Loadable:
             Other errors of :meth:`wgvae.Vae.from_pretrained` and of the constructor.
         """
         if use_safetensors is False:
-            raise wrong("use_safetensors", "True or None, as wgvae reads .safetensors only", "False")
+            raise wrong(
+                "use_safetensors", "True or None, as wgvae reads .safetensors only", "False"
+            )
         hub = Hub(revision, cache_dir, token, local_files_only, force_download)
         place = find(path_or_hf_name, subfolder, variant, hub)
-        return cls._wrap(Vae.from_pretrained(**place.arguments, **engine), memory_budget, dtype=dtype, torch_dtype=torch_dtype)
+        return cls._wrap(
+            Vae.from_pretrained(**place.arguments, **engine),
+            memory_budget,
+            dtype=dtype,
+            torch_dtype=torch_dtype,
+        )
 
     @classmethod
     def from_single_file(
@@ -112,7 +119,11 @@ class Loadable:
             file itself tells the network and its numbers, without a download.
         subfolder
             Folder of ``config``'s config.json.
-        memory_budget, dtype, torch_dtype, revision, cache_dir, token, local_files_only, force_download, engine
+        memory_budget, dtype, torch_dtype
+            See the constructor.
+        revision, cache_dir, token, local_files_only, force_download
+            Arguments for the Hub, as in diffusers.
+        engine
             See :meth:`from_pretrained`. ``family`` names the model if the file fits several.
 
         Raises
@@ -123,7 +134,13 @@ class Loadable:
         hub = Hub(revision, cache_dir, token, local_files_only, force_download)
         place = find_single(path_or_address, hub)
         if config is not None and not isinstance(config, Mapping):
-            config = cls._own.load_config(config, subfolder=subfolder, cache_dir=cache_dir, token=token, local_files_only=local_files_only)
+            config = cls._own.load_config(
+                config,
+                subfolder=subfolder,
+                cache_dir=cache_dir,
+                token=token,
+                local_files_only=local_files_only,
+            )
         vae = Vae.from_pretrained(**place.arguments, **engine)
         return cls._wrap(vae, memory_budget, dtype=dtype, torch_dtype=torch_dtype, config=config)
 
@@ -150,7 +167,11 @@ class Loadable:
             Other errors of :meth:`wgvae.Vae.from_pretrained`.
         """
         if any(parameter.is_meta for parameter in model.parameters()):
-            raise wrong("model", "weights in memory: swap before enable_sequential_cpu_offload()", "weights on the meta device")
+            raise wrong(
+                "model",
+                "weights in memory: swap before enable_sequential_cpu_offload()",
+                "weights on the meta device",
+            )
         folder = tempfile.mkdtemp(prefix="wgvae-")
         try:
             model.save_pretrained(folder)
@@ -163,7 +184,9 @@ class Loadable:
         return wrapped
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], *, memory_budget: int | str | None = None, **keywords: Any) -> Self:
+    def from_config(
+        cls, config: Mapping[str, Any], *, memory_budget: int | str | None = None, **keywords: Any
+    ) -> Self:
         """Makes a model with random weights, as diffusers does.
 
         Other arguments and errors are those of :meth:`from_torch`.
@@ -180,13 +203,22 @@ class Loadable:
         """
         first = Path(self.vae.facts["files"][0])
         if first.name.startswith(WEIGHTS):
-            mark = first.name.removeprefix(WEIGHTS).removesuffix("safetensors").split("-")[0].strip(".")
-            own = self._own.from_pretrained(first.parent, variant=mark or None, torch_dtype=self.dtype)
+            mark = (
+                first.name.removeprefix(WEIGHTS)
+                .removesuffix("safetensors")
+                .split("-")[0]
+                .strip(".")
+            )
+            own = self._own.from_pretrained(
+                first.parent, variant=mark or None, torch_dtype=self.dtype
+            )
         else:
             with tempfile.TemporaryDirectory(prefix="wgvae-") as folder:
                 self.save_config(folder)
                 own = self._own.from_single_file(str(first), config=folder, torch_dtype=self.dtype)
-        own.register_to_config(**{name: value for name, value in self.config.items() if not name.startswith("_")})
+        own.register_to_config(
+            **{name: value for name, value in self.config.items() if not name.startswith("_")}
+        )
         return own
 
     def save_pretrained(
@@ -206,7 +238,16 @@ class Loadable:
         :meth:`to_torch`.
         """
         own = self.to_torch()
-        own.save_pretrained(save_directory, is_main_process, save_function, safe_serialization, variant, max_shard_size, push_to_hub, **keywords)
+        own.save_pretrained(
+            save_directory,
+            is_main_process,
+            save_function,
+            safe_serialization,
+            variant,
+            max_shard_size,
+            push_to_hub,
+            **keywords,
+        )
 
     @classmethod
     def _wrap(cls, vae: Vae, memory_budget: int | str | None, **keywords: Any) -> Self:

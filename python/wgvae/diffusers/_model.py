@@ -14,7 +14,7 @@ from wgvae.diffusers._files import tensor
 from wgvae.diffusers._load import Loadable
 from wgvae.diffusers._settings import settings
 
-_NO_TILES = "wgvae decodes the whole image within a memory budget, exactly: from_pretrained(..., memory_budget=...)"
+_NO_TILES = "memory_budget= of from_pretrained bounds the memory, with the exact result"
 
 
 class _EqualToOwn(type):
@@ -135,7 +135,10 @@ class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ig
 
     def enable_slicing(self) -> None:
         """Warns and does nothing: images of a batch are decoded one by one anyway."""
-        warnings.warn("enable_slicing does nothing: wgvae decodes the images of a batch one by one anyway", stacklevel=2)
+        warnings.warn(
+            "enable_slicing does nothing: wgvae decodes the images of a batch one by one anyway",
+            stacklevel=2,
+        )
 
     def disable_slicing(self) -> None:
         """Does nothing: images of a batch are decoded one by one."""
@@ -154,8 +157,12 @@ class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ig
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         name = type(self).__name__
-        expected = f"one object that pipelines share (Pipeline.from_pipe), or {name}.from_pretrained again"
-        raise TypeError(f"{name}: expected {expected}, found an attempt to copy or pickle it: it holds a device")
+        expected = (
+            f"one object that pipelines share (Pipeline.from_pipe), or {name}.from_pretrained again"
+        )
+        raise TypeError(
+            f"{name}: expected {expected}, found an attempt to copy or pickle it: it holds a device"
+        )
 
     @classmethod
     def _fits(cls, facts: Mapping[str, Any]) -> bool:
@@ -175,7 +182,9 @@ class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ig
         """Sets the attributes of diffusers' object of this ``config``, but not its modules."""
         with torch.device("meta"):
             own = self._own.from_config(dict(config))
-        properties = {name for name in vars(own) if isinstance(getattr(type(self), name, None), property)}
+        properties = {
+            name for name in vars(own) if isinstance(getattr(type(self), name, None), property)
+        }
         for name in vars(own).keys() - vars(torch.nn.Module()).keys() - properties:
             setattr(self, name, vars(own)[name])
 
@@ -196,7 +205,11 @@ class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ig
     def _given(self, tensor: torch.Tensor, name: str) -> torch.Tensor:
         """Returns ``tensor`` on the CPU, or raises InputError if it needs gradients."""
         if tensor.requires_grad and torch.is_grad_enabled():
-            raise wrong(name, "a tensor without gradients (torch.no_grad(), or detach())", "one that requires them")
+            raise wrong(
+                name,
+                "a tensor without gradients (torch.no_grad(), or detach())",
+                "one that requires them",
+            )
         return tensor.detach().cpu()
 
     def _result(self, array: Array, given: torch.Tensor) -> torch.Tensor:
@@ -207,7 +220,8 @@ class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ig
 def _described(facts: Mapping[str, Any]) -> str:
     """Describes a model, for errors."""
     config = facts["config"]
-    return f"{facts['name']} with network {config['network']}, {config['latent_channels']} channels of latents, {config['patch']} of them a side together"
+    latents = f"{config['latent_channels']} channels of latents, {config['patch']} a side together"
+    return f"{facts['name']} with network {config['network']}, {latents}"
 
 
 def _result_type(dtype: torch.dtype) -> torch.dtype:

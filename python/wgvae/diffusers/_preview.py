@@ -6,6 +6,8 @@ import math
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -36,7 +38,14 @@ _FAMILIES: dict[tuple[str, int, float | None], str] = {
 }
 
 
-def preview_callback(pipe: Any, every: int = 1, max_side: int = 512, show: Show | str | Path | None = None, *, family: str | None = None) -> StepEnd:
+def preview_callback(
+    pipe: Any,
+    every: int = 1,
+    max_side: int = 512,
+    show: Show | str | Path | None = None,
+    *,
+    family: str | None = None,
+) -> StepEnd:
     """Returns a function for ``callback_on_step_end`` that shows what the latents hold.
 
     It needs no weights and takes milliseconds: see :func:`wgvae.preview`. Colours are only
@@ -65,67 +74,92 @@ def preview_callback(pipe: Any, every: int = 1, max_side: int = 512, show: Show 
         outside of notebooks.
     """
     every, max_side = _number("every", every, "steps"), _number("max_side", max_side, "pixels")
-    family, channels = _family(pipe, family)
+    layout = _layout(pipe, family)
     display = _shower(show)
     failed = False
 
-    def on_step_end(running: Any, step: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+    def on_step_end(
+        running: Any, step: int, timestep: Any, tensors: dict[str, Any]
+    ) -> dict[str, Any]:
         nonlocal failed
         if not failed and step % every == 0:
             try:
-                latents = _unpacked(tensors["latents"].detach().float().cpu(), channels, _size_of_call(running))
-                display(preview(latents, family, max_side=max_side))
+                latents = tensors["latents"].detach().float().cpu()
+                unpacked = layout.unpacked(latents, _size_of_call(running))
+                display(preview(unpacked, layout.family, max_side=max_side))
             except Exception as error:
                 failed = True
-                warnings.warn(f"no more previews: {type(error).__name__}: {error}", stacklevel=2)
+                # A filter may turn warnings into errors.
+                with suppress(Warning):
+                    text = f"no more previews: {type(error).__name__}: {error}"
+                    warnings.warn(text, stacklevel=2)
         return tensors
 
     return on_step_end
 
 
-def _family(pipe: Any, stated: str | None) -> tuple[str, int]:
-    """Returns the family of the latents, and the channels of its VAE.
+@dataclass(frozen=True)
+class _Layout:
+    """The latents that a pipeline holds while it works."""
 
-    Raises InputError if the family is unknown or has no map.
+    family: str
+    vae_channels: int
+    model_channels: int
+    """Channels of the family's latents in :func:`wgvae.preview`."""
+    factor: int
+    """Pixels for each latent of the VAE, in each direction."""
+
+    def unpacked(self, latents: torch.Tensor, size: tuple[int, int] | None) -> torch.Tensor:
+        """Returns ``[n, c, h, w]`` or ``[n, c, t, h, w]`` of the latents of a pipeline.
+
+        FLUX and Qwen-Image have ``[n, h * w, k]``, where k channels hold 2x2 latents of the VAE.
+        FLUX.2's family has such channels itself, and Qwen-Image 2.1 has single latents there.
+        """
+        if latents.ndim != 3:
+            return latents
+        count, tokens, held = latents.shape
+        side = 2 if held == 4 * self.vae_channels else 1
+        rows, columns = _grid(tokens, size, side * self.factor)
+        latents = latents.reshape(-1, rows, columns, held)
+        if held == self.model_channels:
+            return latents.permute(0, 3, 1, 2)
+        latents = latents.reshape(-1, rows, columns, held // side**2, side, side)
+        return latents.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
+
+
+def _layout(pipe: Any, stated: str | None) -> _Layout:
+    """Returns the layout of the latents of ``pipe``.
+
+    Raises InputError if their family is unknown or has no map.
     """
     vae = getattr(pipe, "vae", None)
+    vae = getattr(vae, "_orig_mod", vae)
     config = getattr(vae, "config", {})
     channels = config.get("latent_channels", config.get("z_dim"))
     if channels is None:
         raise wrong("pipe", "a pipeline with a VAE", type(pipe).__name__)
-    key = (type(vae).__name__, channels, config.get("scaling_factor"))
-    family = stated or _FAMILIES.get(key)
+    name = type(vae).__name__
+    family = stated or _FAMILIES.get((name, channels, config.get("scaling_factor")))
     if family is None:
-        raise wrong("family", "the published model of the latents, such as family='sdxl'", f"none, and {key[0]} with {channels} channels does not tell")
-    model_channels = 4 * channels if key[0] == "AutoencoderKLFlux2" else channels
-    preview(np.zeros((model_channels, 1, 1), np.float32), family)
-    return family, channels
+        expected = "the published model of the latents, such as family='sdxl'"
+        raise wrong("family", expected, f"none, and {name} with {channels} channels does not tell")
+    of_model = 4 * channels if name == "AutoencoderKLFlux2" else channels
+    preview(np.zeros((of_model, 1, 1), np.float32), family)
+    return _Layout(family, channels, of_model, getattr(pipe, "vae_scale_factor", 8))
 
 
-def _unpacked(latents: torch.Tensor, channels: int, size: tuple[int, int] | None) -> torch.Tensor:
-    """Returns latents ``[n, c, h, w]`` or ``[n, c, t, h, w]`` of those that a pipeline holds.
+def _grid(tokens: int, size: tuple[int, int] | None, pixels: int) -> tuple[int, int]:
+    """Returns rows and columns of the latents of a picture, a square if ``size`` is unknown.
 
-    Those of FLUX and Qwen-Image are ``[n, h * w, c]``, or have 2x2 latents in their channels.
-    FLUX.2's family has these 4 * c channels itself.
+    There may be several pictures: layers.
     """
-    if latents.ndim != 3:
-        return latents
-    count, tokens, held = latents.shape
-    rows, columns = _grid(tokens, size)
-    latents = latents.reshape(count, rows, columns, held)
-    if held != 4 * channels or held == 128:
-        return latents.permute(0, 3, 1, 2)
-    latents = latents.reshape(count, rows, columns, channels, 2, 2).permute(0, 3, 1, 4, 2, 5)
-    return latents.reshape(count, channels, 2 * rows, 2 * columns)
-
-
-def _grid(tokens: int, size: tuple[int, int] | None) -> tuple[int, int]:
-    """Returns rows and columns of ``tokens`` latents of a picture of ``size``, or of a square."""
-    height, width = size or (1, 1)
-    rows = max(round(math.sqrt(tokens * height / width)), 1)
-    if rows * (tokens // rows) != tokens:
-        raise wrong("latents", f"{tokens} latents in rows and columns of {height}:{width}", f"{tokens / rows:.2f} columns")
-    return rows, tokens // rows
+    if size is None:
+        rows = columns = math.isqrt(tokens)
+    else:
+        rows, columns = (extent // pixels for extent in size)
+    if rows * columns == 0 or tokens % (rows * columns) or (size is None and rows**2 != tokens):
+        raise wrong("latents", f"those of {rows} rows and {columns} columns", f"{tokens} latents")
+    return rows, columns
 
 
 def _size_of_call(pipe: Any) -> tuple[int, int] | None:
@@ -136,7 +170,11 @@ def _size_of_call(pipe: Any) -> tuple[int, int] | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         height, width = frame.f_locals.get("height"), frame.f_locals.get("width")
-        if frame.f_locals.get("self") is pipe and isinstance(height, int) and isinstance(width, int):
+        if (
+            frame.f_locals.get("self") is pipe
+            and isinstance(height, int)
+            and isinstance(width, int)
+        ):
             return height, width
         frame = frame.f_back
     return None
@@ -157,7 +195,9 @@ def _notebook() -> Show:
     """Returns a function that shows pictures in the output of a notebook's cell, in place."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None or not hasattr(shell, "kernel"):
-        raise wrong("show", "a function or a path, such as show='preview.png'", "None outside of a notebook")
+        raise wrong(
+            "show", "a function or a path, such as show='preview.png'", "None outside of a notebook"
+        )
     from IPython.display import display
 
     handle: list[Any] = []
@@ -176,5 +216,9 @@ def _side_by_side(pictures: Array) -> Any:
     """Returns a picture of PIL with four pictures at most, at equal distances."""
     from PIL import Image
 
-    chosen = pictures if len(pictures) <= 4 else pictures[np.linspace(0, len(pictures) - 1, 4).round().astype(int)]
+    chosen = (
+        pictures
+        if len(pictures) <= 4
+        else pictures[np.linspace(0, len(pictures) - 1, 4).round().astype(int)]
+    )
     return Image.fromarray(np.concatenate(list(chosen), axis=1))

@@ -25,12 +25,20 @@ def settings(own: Any, facts: dict[str, Any]) -> Settings:
     beside = Path(facts["files"][0]).parent / "config.json"
     if Path(facts["name"]).is_file() or not beside.exists():
         if not facts["scaled"]:
-            raise wrong("config", "config= or family=, as the file does not tell the scale of its latents", "neither")
+            raise wrong(
+                "config",
+                "config= or family=, as the file does not tell the scale of its latents",
+                "neither",
+            )
         return _of_network(own, facts)
     found: Settings = json.loads(beside.read_text())
     name = found.get("_class_name", own.__name__)
     if name != own.__name__:
-        raise wrong("vae", f"an {own.__name__}", f"an {name}, for which wgvae.diffusers.{name} is the class, if there is one")
+        raise wrong(
+            "vae",
+            f"an {own.__name__}",
+            f"an {name}, for which wgvae.diffusers.{name} is the class, if there is one",
+        )
     return found
 
 
@@ -49,7 +57,11 @@ def _renamed(config: Settings, facts: dict[str, Any]) -> Settings:
     return {
         "down_block_types": ["DownEncoderBlock2D"] * levels,
         "up_block_types": ["UpDecoderBlock2D"] * levels,
-        "patch_size": None if patch in (None, 1) else [patch, patch] if config["network"] == "kl" else patch,
+        "patch_size": None
+        if patch in (None, 1)
+        else [patch, patch]
+        if config["network"] == "kl"
+        else patch,
         "spatial_compression_ratio": factor,
         "scale_factor_spatial": factor,
         "scale_factor_temporal": facts["temporal_factor"],

@@ -58,12 +58,22 @@ def swap(pipe: Any, *, memory_budget: int | str | None = None, **engine: Any) ->
     known = {name: part for name, part in found.items() if type(part).__name__ in CLASSES}
     if not known:
         names = ", ".join(f"{name}: {type(part).__name__}" for name, part in found.items())
-        raise wrong("pipe", f"a VAE of a class that wgvae has ({', '.join(CLASSES)})", names or f"none in {type(pipe).__name__}")
-    replacements = {name: _replacement(name, part, memory_budget, engine) for name, part in known.items()}
+        raise wrong(
+            "pipe",
+            f"a VAE of a class that wgvae has ({', '.join(CLASSES)})",
+            names or f"none in {type(pipe).__name__}",
+        )
+    replacements = {
+        name: _replacement(name, part, memory_budget, engine) for name, part in known.items()
+    }
     for name, (model, _) in replacements.items():
         setattr(pipe, name, model)
     sentences = [sentence for _, sentence in replacements.values()]
-    sentences += [f"{name}: {type(part).__name__} stays with torch, as wgvae lacks it." for name, part in found.items() if name not in known]
+    sentences += [
+        f"{name}: {type(part).__name__} stays with torch, as wgvae lacks it."
+        for name, part in found.items()
+        if name not in known
+    ]
     return " ".join(sentences)
 
 
@@ -78,25 +88,33 @@ def _components(pipe: Any) -> dict[str, Any]:
 def _is_vae(part: Any) -> bool:
     """Returns True if ``part`` is an autoencoder of diffusers that torch runs."""
     kind = type(part)
-    return not isinstance(part, EngineModel) and kind.__module__.startswith("diffusers.models.autoencoders.") and hasattr(kind, "decode")
+    return (
+        not isinstance(part, EngineModel)
+        and kind.__module__.startswith("diffusers.models.autoencoders.")
+        and hasattr(kind, "decode")
+    )
 
 
-def _replacement(name: str, own: Any, memory_budget: int | str | None, engine: dict[str, Any]) -> tuple[EngineModel, str]:
+def _replacement(
+    name: str, own: Any, memory_budget: int | str | None, engine: dict[str, Any]
+) -> tuple[EngineModel, str]:
     """Returns the new VAE and the sentence about it."""
     kind = CLASSES[type(own).__name__]
     vae = _stored(own, engine)
     if vae is None:
-        model, source = kind.from_torch(own, memory_budget=memory_budget, dtype=own.dtype, **engine), "a copy of its weights in a temporary folder"
+        model = kind.from_torch(own, memory_budget=memory_budget, dtype=own.dtype, **engine)
+        source = "a copy of its weights in a temporary folder"
     else:
-        model, source = kind._wrap(vae, memory_budget, dtype=own.dtype, config=own.config), f"the weights of {vae.facts['name']}"
+        model = kind._wrap(vae, memory_budget, dtype=own.dtype, config=own.config)
+        source = f"the weights of {vae.facts['name']}"
     model.to(own.device)
     return model, f"{name}: {kind.__name__} now runs on wgvae ({model.vae.adapter}), with {source}."
 
 
 def _stored(own: Any, engine: dict[str, Any]) -> Vae | None:
     """Opens the folder that ``own`` was loaded from, if it holds the weights of ``own``."""
-    folder = own.config.get("_name_or_path")
-    if not folder or not (Path(folder) / "config.json").is_file() or not any(Path(folder).glob("*.safetensors")):
+    folder = Path(own.config.get("_name_or_path") or "")
+    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         return None
     vae = Vae.from_pretrained(folder, **engine)
     if _holds(vae.facts["files"], own):
@@ -114,6 +132,8 @@ def _holds(files: list[str], own: Any) -> bool:
     expected = dict(own.state_dict())
     for name, tensor in tensors(files):
         weight = expected.pop(name, None)
-        if weight is None or not (weight.is_meta or torch.equal(tensor.to(weight.dtype), weight.cpu())):
+        if weight is None:
+            return False
+        if not weight.is_meta and not torch.equal(tensor.to(weight.dtype), weight.cpu()):
             return False
     return all(name.endswith("num_batches_tracked") for name in expected)

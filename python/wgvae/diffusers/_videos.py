@@ -26,20 +26,36 @@ class _Frames(EngineModelKL):
     def _decode_array(self, z: torch.Tensor) -> Array:
         frames = self._frames(z, "z", "[n, c, t, h, w]")
         if frames == 1 and self._single_frames_are_images:
-            whole = self.vae.decode(z[:, :, 0], output="float", unscaled=True, memory_budget=self.memory_budget)[:, :, None]
+            whole = self.vae.decode(
+                z[:, :, 0], output="float", unscaled=True, memory_budget=self.memory_budget
+            )[:, :, None]
         else:
             clip = self.vae.clip()
-            whole = np.concatenate([clip.decode(each, output="float", unscaled=True, memory_budget=self.memory_budget) for each in z.split(1)])
+            whole = np.concatenate(
+                [
+                    clip.decode(
+                        each, output="float", unscaled=True, memory_budget=self.memory_budget
+                    )
+                    for each in z.split(1)
+                ]
+            )
         return np.clip(whole, -1, 1, out=whole)
 
     def _encode_array(self, x: torch.Tensor) -> Array:
         frames = self._frames(x, "x", "[n, c, frames, h, w]")
         if frames == 1 and self._single_frames_are_images:
-            return self.vae.encode(x[:, :, 0], moments=True, unscaled=True, memory_budget=self.memory_budget)[:, :, None]
+            return self.vae.encode(
+                x[:, :, 0], moments=True, unscaled=True, memory_budget=self.memory_budget
+            )[:, :, None]
         clip = self.vae.clip()
         # Diffusers' classes drop the frames that fill no part, too.
         x = x[:, :, : 1 + (frames - 1) // clip.temporal_factor * clip.temporal_factor]
-        return np.concatenate([clip.encode(each, moments=True, memory_budget=self.memory_budget) for each in x.split(1)])
+        return np.concatenate(
+            [
+                clip.encode(each, moments=True, memory_budget=self.memory_budget)
+                for each in x.split(1)
+            ]
+        )
 
     def _frames(self, given: torch.Tensor, name: str, shape: str) -> int:
         """Returns the number of frames, or raises InputError if the shape is another."""
@@ -47,7 +63,7 @@ class _Frames(EngineModelKL):
             raise wrong(name, f"a shape {shape}", str(list(given.shape)))
         frames: int = given.shape[2]
         if frames > 1 and self.vae.facts["temporal_factor"] is None:
-            raise wrong(name, f"one frame {shape.replace('frames', '1').replace('t,', '1,')}, as this model is for images", f"{frames} frames")
+            raise wrong(name, "one frame, as this model is for images", f"{frames} frames")
         return frames
 
 
@@ -80,4 +96,8 @@ class AutoencoderKLQwenImage21(_Frames, QuantConv, diffusers.AutoencoderKLQwenIm
 
     @classmethod
     def _fits(cls, facts: Mapping[str, Any]) -> bool:
-        return facts["config"]["network"] == "wan" and facts["config"]["is_residual"] and facts["temporal_factor"] is None
+        return (
+            facts["config"]["network"] == "wan"
+            and facts["config"]["is_residual"]
+            and facts["temporal_factor"] is None
+        )
