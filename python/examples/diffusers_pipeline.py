@@ -1,9 +1,9 @@
 """Runs a pipeline of diffusers with the VAE of wgvae.
 
-    python diffusers_pipeline.py PIPELINE_FOLDER "a prompt" PICTURE.png
+    python diffusers_pipeline.py PIPELINE "a prompt" PICTURE.png
 
-The pipeline never loads a VAE of its own. `output_type="latent"` and then `wgvae.Vae.decode` do the
-same without the line that sets `pipe.vae`.
+PIPELINE is a folder, or a name on the Hugging Face Hub. While the pipeline works, PICTURE.png is a
+preview of the latents. `output_type="latent"` and then `wgvae.Vae.decode` need no swap.
 """
 
 import sys
@@ -11,7 +11,8 @@ import sys
 import diffusers
 import wgvae.diffusers
 
-folder, prompt, output = sys.argv[1:]
-pipe = diffusers.DiffusionPipeline.from_pretrained(folder, vae=None)
-pipe.vae = wgvae.diffusers.AutoencoderKL.from_pretrained(folder, memory_budget="1GiB")
-pipe(prompt, num_inference_steps=20).images[0].save(output)
+name, prompt, output = sys.argv[1:]
+pipe = diffusers.DiffusionPipeline.from_pretrained(name)
+print(wgvae.diffusers.swap(pipe, memory_budget="1GiB"))
+preview = wgvae.diffusers.preview_callback(pipe, every=5, show=output)
+pipe(prompt, num_inference_steps=20, callback_on_step_end=preview).images[0].save(output)
