@@ -15,7 +15,7 @@ use std::fmt;
 use self::pattern::{Numbering, rewrite};
 use self::spellings::{SPELLINGS, Spelling};
 use crate::error::{Error, Result};
-use crate::ordered::Ordered as _;
+use crate::ordered::Map;
 
 /// Naming scheme of a checkpoint's tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,11 +67,11 @@ pub struct Names {
 pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Names> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let prefix = find_prefix(shapes);
-    let inside = shapes
+    let inside: Map<&str, &[u64]> = shapes
         .iter()
         .filter_map(|(name, shape)| Some((name.strip_prefix(prefix)?, shape.as_slice())))
         .filter(|(name, _)| !LEFTOVERS.iter().any(|leftover| name.starts_with(leftover)))
-        .into_map();
+        .collect();
     unsupported::check(&inside).map_err(fail)?;
     let spelling = find_spelling(&inside).map_err(fail)?;
 
@@ -150,7 +150,7 @@ fn find_prefix(shapes: &BTreeMap<String, Vec<u64>>) -> &'static str {
     PREFIXES.iter().find(|prefix| holds_vae(prefix)).unwrap_or(&"")
 }
 
-fn find_spelling(inside: &BTreeMap<&str, &[u64]>) -> std::result::Result<&'static Spelling, String> {
+fn find_spelling(inside: &Map<&str, &[u64]>) -> std::result::Result<&'static Spelling, String> {
     let has = |start: &str| inside.keys().any(|name| name.starts_with(start));
     let spelled = |spelling: &&Spelling| spelling.signs.iter().any(|sign| sign.fits(inside));
     SPELLINGS.iter().find(spelled).ok_or_else(|| match (has("decoder."), has("encoder.")) {

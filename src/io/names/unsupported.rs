@@ -1,7 +1,7 @@
 //! Detection of VAEs that this crate does not support, by tensors that only they have, so that
 //! errors can name them.
 
-use std::collections::BTreeMap;
+use crate::ordered::Map;
 
 use super::sign::Sign::{self, All, Contains, Fits, Shape, Starts};
 
@@ -158,7 +158,7 @@ const KINDS: &[Kind] = &[
 
 /// Checks that the tensors `inside` the VAE (name without prefix -> shape) are not of a known,
 /// unsupported kind. The error is the message that names the kind.
-pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
+pub(super) fn check(inside: &Map<&str, &[u64]>) -> Result<(), String> {
     match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
         Some(Kind { name, why, .. }) => Err(format!(
@@ -169,20 +169,20 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
 
 /// True if the first layer of the decoder takes 32 channels and has time, or that of an encoder
 /// with LDM's names has time. Causal convolutions have other names.
-fn is_hunyuan_image3(inside: &BTreeMap<&str, &[u64]>) -> bool {
+fn is_hunyuan_image3(inside: &Map<&str, &[u64]>) -> bool {
     let has_levels = || inside.keys().any(|name| name.starts_with("encoder.down."));
     matches!(inside.get("decoder.conv_in.weight"), Some([_, 32, 3, 3, 3]))
         || matches!(inside.get("encoder.conv_in.weight"), Some([_, _, 3, 3, 3])) && has_levels()
 }
 
 /// True if the first filter of the decoder's first block sees channels one by one.
-fn is_super(inside: &BTreeMap<&str, &[u64]>) -> bool {
+fn is_super(inside: &Map<&str, &[u64]>) -> bool {
     matches!(inside.get("decoder.1.conv.0.weight"), Some([_, 1, 7, 7]))
 }
 
 /// True if most resnets with `AutoencoderKL`'s names have 3-D convolutions, and no tensor belongs
 /// to `SeedVR` or Wan only.
-fn is_other_video(inside: &BTreeMap<&str, &[u64]>) -> bool {
+fn is_other_video(inside: &Map<&str, &[u64]>) -> bool {
     let filters: Vec<_> =
         inside.iter().filter(|(name, _)| name.contains(".resnets.") && name.ends_with(".conv1.weight")).collect();
     let in_time = filters.iter().filter(|(_, shape)| shape.len() == 5).count();

@@ -2,6 +2,7 @@
 
 use super::votes::{Needed, Shapes, most_common};
 use crate::model::config::{AutoencoderConfig, Halves, Network, Wan};
+use crate::ordered::Set;
 
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -81,11 +82,11 @@ fn changes_of_half(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bo
         return (0..changes).rev().map(|level| changed.contains(&level)).collect();
     }
     let blocks = "encoder.down_blocks";
-    let of = |part: &str| -> std::collections::BTreeSet<u32> {
+    let of = |part: &str| -> Set<u32> {
         shapes.numbers(blocks, &|rest| rest.trim_start_matches("downsampler.").starts_with(part))
     };
     let changed = of("time_conv.");
-    of("resample.").iter().map(|number| changed.contains(number)).collect()
+    of("resample.").items().iter().map(|number| changed.contains(number)).collect()
 }
 
 /// Returns the channels at full resolution, by the tensors there: of both halves, or only of the
