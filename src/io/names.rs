@@ -96,8 +96,8 @@ pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Name
     Ok(names)
 }
 
-/// Returns the prefix that tells encoder names from decoder names. It is empty, except in TAESD's
-/// own files, where both halves begin with a number.
+/// Returns the prefix that tells encoder names from decoder names. It is empty, except in files of
+/// one half: TAESD's own, whose names begin with a number, and BFL's small decoder of FLUX.2.
 pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static str {
     let is_block = |name: &str| {
         name.split_once('.').is_some_and(|(number, rest)| number.parse::<u16>().is_ok() && rest.starts_with("conv."))
@@ -105,6 +105,12 @@ pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static
     // taeqi2_1's encoder has no weights in its first layer, either. It changes the size at layers
     // that are blocks in a decoder.
     let changes = || names.clone().filter(|name| ["4.weight", "8.weight", "16.weight"].contains(name)).count() > 1;
+    let has = |start: &str| names.clone().any(|name| name.starts_with(start));
+    match (has("up.0.block."), has("down.0.block.")) {
+        (true, false) => return "decoder.",
+        (false, true) => return "encoder.",
+        _ => {}
+    }
     match (names.clone().any(is_block), names.clone().any(|name| name.starts_with("0.")) || changes()) {
         (false, _) => "",
         (true, true) => "taesd_encoder.",

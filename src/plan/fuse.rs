@@ -4,7 +4,9 @@
 //! The result is a [`Fused`] graph. `stream_scale` chooses the factor at which half precision
 //! stores each tensor.
 
-use crate::model::graph::{Activation, Conv2d, Graph, GraphNode, Op, PastFrames, Regroup, Shape, TensorId, Window};
+use crate::model::graph::{
+    Activation, Conv2d, Graph, GraphNode, Op, PastFrames, Regroup, Shape, TensorId, WeightSlice, Window,
+};
 use crate::plan::fused::{Conv, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage};
 use crate::plan::readers::readers;
 use crate::plan::stream_scale;
@@ -111,8 +113,10 @@ impl Fusing<'_> {
         let View { stored: input, prologue } = self.views[node.inputs[0].0];
         let channels = self.fused.shape(node.output).channels;
         assert!(
-            conv.phases == 1 || channels.is_multiple_of(4),
-            "expected a multiple of 4 output channels for each frame at {}",
+            conv.phases == 1
+                || channels.is_multiple_of(4)
+                || conv.weight.take == WeightSlice::Filled { block: channels },
+            "expected each frame to have a multiple of 4 output channels at {}",
             node.name
         );
         let mut keeps = std::mem::take(&mut self.keeps[input.0]);

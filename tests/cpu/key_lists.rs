@@ -12,7 +12,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 36] = [
+const LISTS: [(&str, &str, [bool; 2]); 40] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -25,6 +25,7 @@ const LISTS: [(&str, &str, [bool; 2]); 36] = [
     ("flux2.bfl", "AutoencoderKL", [true, true]),
     ("flux2.diffusers", "AutoencoderKL", [true, true]),
     ("flux2_small_decoder.diffusers", "AutoencoderKL", [true, true]),
+    ("flux2_small_decoder.bfl_decoder", "AutoencoderKL", [false, true]),
     ("taesd.diffusers", "AutoencoderTiny", [true, true]),
     ("taesd.upstream_encoder", "AutoencoderTiny", [true, false]),
     ("taesd.upstream_decoder", "AutoencoderTiny", [false, true]),
@@ -41,6 +42,9 @@ const LISTS: [(&str, &str, [bool; 2]); 36] = [
     ("taeltx2_3.upstream", "TAEHV", [true, true]),
     ("qwen_image.diffusers", "AutoencoderKLWan", [true, true]),
     ("wan21.original", "AutoencoderKLWan", [true, true]),
+    ("wan21_upscale2x.original", "AutoencoderKLWan", [true, true]),
+    ("lightvaew2_1.original", "AutoencoderKLWan", [true, true]),
+    ("qwen2d.original", "AutoencoderKLWan", [true, true]),
     ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
     ("qwen_image21.diffusers", "AutoencoderKLQwenImage21", [true, true]),
     ("qwen_image21.original", "AutoencoderKLQwenImage21", [true, true]),

@@ -126,6 +126,19 @@ fn taesds_own_files_have_half_a_model_each() {
     }
 }
 
+/// Tests a file of one half in BFL's names, which begin with no half.
+#[test]
+fn a_half_of_bfls_by_itself_is_named() {
+    for half in ["encoder.", "decoder."] {
+        let whole: Shapes = key_list("flux2.bfl").into_iter().filter(|(name, _)| name.starts_with(half)).collect();
+        let bare = whole.iter().map(|(name, shape)| (name.replacen(half, "", 1), shape.clone())).collect();
+        assert_eq!(translated(&bare), translated(&whole), "{half}");
+    }
+    // A network with both has other halves than a VAE.
+    let unet = ["up.0.block.0.conv1.weight", "down.0.block.0.conv1.weight"];
+    assert_eq!(half_prefix(unet.into_iter()), "");
+}
+
 /// Tests both spellings with prefixes, in one file and alone.
 #[test]
 fn halves_of_tiny_autoencoders_have_prefixes_in_one_file() {

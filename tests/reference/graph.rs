@@ -283,7 +283,7 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
     let stored = || &weights.get(&weight.name).unwrap_or_else(|| panic!("no tensor {}", weight.name)).data;
     let stored = || stored().iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
     let taken = match weight.take {
-        WeightSlice::All => stored(),
+        WeightSlice::All | WeightSlice::Filled { .. } => stored(),
         WeightSlice::Tap { taps, index } => in_time(weight, weights, taps, |frames| frames[size(index)]),
         WeightSlice::SumOfTaps { taps } => in_time(weight, weights, taps, |frames| frames.iter().sum()),
         WeightSlice::Rows { start, block, step, of } => {

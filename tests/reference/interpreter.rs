@@ -65,6 +65,7 @@ pub(crate) fn interpret_part(
             WeightSlice::Zeros => &Vec::new(),
             WeightSlice::All
             | WeightSlice::Frames { .. }
+            | WeightSlice::Filled { .. }
             | WeightSlice::Inputs { .. }
             | WeightSlice::InputTaps { .. }
             | WeightSlice::Tap { .. }

@@ -97,6 +97,9 @@ fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
             Family::find(family).expect("a family").config();
         config = AutoencoderConfig { packing, own_latents, scaling_factor, latents_mean, latents_std, ..config };
     }
+    if let Network::Wan(wan) = &mut config.network {
+        wan.is_video &= !metadata.contains_key("is_image_only");
+    }
     if let Some(eps) = config.batch_norm_eps {
         let channels = config.latent_scale().0.len();
         let variance = formula::weight("bn.running_var", &[channels]).data;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::families::{hunyuan_image, qwen_image21, tiny_network, wan21};
 use super::fields::Fields;
 use super::{AutoencoderConfig, Kl, Network, OwnLatents, Tiny, Wan, invalid};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Reads the fields of one class.
 type Reader = fn(&Fields<'_>) -> Result<AutoencoderConfig>;
@@ -156,6 +156,11 @@ fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConf
     }
     let patch_size = fields.whole("patch_size")?.unwrap_or(known.patch_size);
     let base_dim = fields.whole("base_dim")?.unwrap_or(known.base_dim);
+    // Of Wan2.1-VAE-upscale2x: diffusers returns the four pixels that one becomes as channels.
+    let channels = |field, known: u32| Ok::<u32, Error>(fields.whole(field)?.unwrap_or(known));
+    let made = channels("out_channels", family.out_channels)?;
+    let doubles = !known.is_residual && made == channels("in_channels", family.in_channels)?.saturating_mul(4);
+    let upscale = if doubles { 2 } else { 1 };
     let absent = if known.is_video { base_dim } else { known.decoder_base_dim };
     let network = Wan {
         base_dim,
@@ -166,10 +171,11 @@ fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConf
         is_residual: known.is_residual,
         is_video: known.is_video,
         patch_size,
+        upscale,
     };
     Ok(AutoencoderConfig {
         in_channels: of_pixel(fields, "in_channels", patch_size)?.unwrap_or(family.in_channels),
-        out_channels: of_pixel(fields, "out_channels", patch_size)?.unwrap_or(family.out_channels),
+        out_channels: of_pixel(fields, "out_channels", patch_size * upscale)?.unwrap_or(family.out_channels),
         latent_channels: fields.whole("z_dim")?.unwrap_or(family.latent_channels),
         latents_mean: fields.numbers("latents_mean")?.or(family.latents_mean),
         latents_std: fields.numbers("latents_std")?.or(family.latents_std),

@@ -48,6 +48,9 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "taeltx2_3", config: || TAELTX.config() },
     Family { name: "qwen_image", config: wan21 },
     Family { name: "wan21", config: wan21 },
+    Family { name: "wan21_upscale2x", config: || varied(|wan| wan.upscale = 2) },
+    // LightX2V's, with a quarter of the widths.
+    Family { name: "lightvaew2_1", config: || varied(|wan| (wan.base_dim, wan.decoder_base_dim) = (24, 24)) },
     Family { name: "qwen_image_layered", config: || rgba(wan21()) },
     // It has Qwen-Image-Layered's network, and one factor in place of statistics.
     Family { name: "ming_image", config: ming_image },
@@ -326,6 +329,7 @@ pub(super) fn wan21() -> AutoencoderConfig {
         is_residual: false,
         is_video: true,
         patch_size: 1,
+        upscale: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(WAN_MEAN.to_vec()),
@@ -333,6 +337,15 @@ pub(super) fn wan21() -> AutoencoderConfig {
         sample_size: Some(WAN_TILE),
         ..AutoencoderConfig::new(Network::Wan(network), 16)
     }
+}
+
+/// Returns the config of Wan 2.1 with a network that `vary` changes.
+fn varied(vary: fn(&mut Wan)) -> AutoencoderConfig {
+    let mut config = wan21();
+    if let Network::Wan(wan) = &mut config.network {
+        vary(wan);
+    }
+    config
 }
 
 /// Returns the config of the 5B model of Wan 2.2. Its other models have the VAE of Wan 2.1.
@@ -346,6 +359,7 @@ fn wan22() -> AutoencoderConfig {
         is_residual: true,
         is_video: true,
         patch_size: 2,
+        upscale: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(WAN22_MEAN.to_vec()),
@@ -407,6 +421,7 @@ pub(super) fn qwen_image21() -> AutoencoderConfig {
         is_residual: true,
         is_video: false,
         patch_size: 1,
+        upscale: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(QWEN_IMAGE21_MEAN.to_vec()),

@@ -132,12 +132,16 @@ pub struct Wan {
     /// True if a shortcut without weights leads around each level, as in Qwen-Image 2.1 and Wan
     /// 2.2.
     pub is_residual: bool,
-    /// True if the filters reach over three frames. In Qwen-Image 2.1, which is for images, they
-    /// have no taps in time.
+    /// True if the filters reach over three frames. In Qwen-Image 2.1 and Qwen2D-VAE, which are for
+    /// images, they have no taps in time.
     pub is_video: bool,
     /// Side of the squares of image pixels that one pixel of the highest level holds in its
     /// channels, or 1. In Wan 2.2 it is 2.
     pub patch_size: u32,
+    /// Side of the squares of pixels that the decoder makes of one pixel, or 1. In
+    /// Wan2.1-VAE-upscale2x it is 2: a decode is twice as wide and high as an image that encodes to
+    /// the same latents.
+    pub upscale: u32,
 }
 
 impl Wan {
@@ -223,6 +227,8 @@ pub(crate) struct NetworkFacts {
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
     /// rows and columns that do not fill a square.
     pub(crate) image_patch: u32,
+    /// Factor between the sides of a decode and of an image that encodes to the same latents.
+    pub(crate) upscale: u32,
 }
 
 impl Network {
@@ -237,6 +243,7 @@ impl Network {
             time_changes: None,
             fills_parts: false,
             image_patch: 1,
+            upscale: 1,
         };
         match self {
             Self::Kl(kl) => {
@@ -261,8 +268,9 @@ impl Network {
                     .is_video
                     .then(|| (1..wan.dim_mult.len()).filter(|level| wan.changes_time(level - 1)).count()),
                 image_patch: wan.patch_size,
+                upscale: wan.upscale,
                 ..image(
-                    if wan.is_video { "AutoencoderKLWan" } else { "AutoencoderKLQwenImage21" },
+                    if wan.is_video || !wan.is_residual { "AutoencoderKLWan" } else { "AutoencoderKLQwenImage21" },
                     wan.dim_mult.len() + patch_levels(wan.patch_size),
                 )
             },
@@ -318,7 +326,7 @@ impl Network {
                 tiny.grow_frames = (0..tiny.temporal_downsample.len()).rev().map(|change| tiny.times(change)).collect();
             }
             Self::Wan(wan) if !halves.encoder => wan.base_dim = wan.decoder_base_dim,
-            Self::Wan(wan) if !halves.decoder => wan.decoder_base_dim = wan.base_dim,
+            Self::Wan(wan) if !halves.decoder => (wan.decoder_base_dim, wan.upscale) = (wan.base_dim, 1),
             Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) => {}
         }
         self
@@ -352,6 +360,7 @@ impl Network {
                 ("num_res_blocks", left.num_res_blocks == right.num_res_blocks),
                 ("is_residual", left.is_residual == right.is_residual),
                 ("patch_size", left.patch_size == right.patch_size),
+                ("upscale", left.upscale == right.upscale),
                 // Weights without a list do not tell.
                 (
                     "temperal_downsample",

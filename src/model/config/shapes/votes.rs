@@ -102,6 +102,11 @@ impl<'a> Shapes<'a> {
         (channels(taken.or(made)).unwrap_or(3), channels(made.or(taken)).unwrap_or(3))
     }
 
+    /// Derives the side of the squares of pixels that a decoder makes of one pixel.
+    pub(super) fn upscale(&self) -> u32 {
+        if matches!(self.image_extents().1, Some(12 | 16)) { 2 } else { 1 }
+    }
+
     /// Derives the side of the squares of image pixels that a network holds in channels.
     pub(super) fn image_patch(&self) -> u32 {
         let (taken, made) = self.image_extents();

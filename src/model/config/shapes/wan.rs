@@ -30,8 +30,9 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         num_res_blocks,
         temperal_downsample,
         is_residual,
-        is_video: !is_residual || shapes.reach_over_frames(),
+        is_video: shapes.reach_over_frames(),
         patch_size: if is_residual { shapes.image_patch() } else { 1 },
+        upscale: if is_residual { 1 } else { shapes.upscale() },
     };
     Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
 }
