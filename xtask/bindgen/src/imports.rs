@@ -1,7 +1,7 @@
 //! Shortening of the names by which a wasm module imports functions of its glue.
 //!
-//! wasm-bindgen names each function with a hash. The names stand in both halves and do not compress:
-//! they took 9 KB of the download. Here the n-th import becomes `"i" "n"`.
+//! wasm-bindgen names each function with a hash. The names stand in both halves and do not
+//! compress: they took 9 KB of the download. Here the n-th import becomes `"i" "n"`.
 
 use anyhow::{Context as _, Result, bail, ensure};
 
