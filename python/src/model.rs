@@ -175,8 +175,13 @@ impl Model {
         run(py, None, |_: &mut Watch| {
             let planner = device.planner(load)?;
             let (image, space, config) = (Size { width, height }, options.space(), planner.config());
-            let factor = config.latent_factor(space);
-            check_multiple(image, config.image_step(space))?;
+            // A decode may make larger pictures than those that encode to the same latents.
+            let (factor, step) = if encode {
+                (config.latent_factor(space), config.image_step(space))
+            } else {
+                (config.decoded_factor(space), config.decoded_step(space))
+            };
+            check_multiple(image, step)?;
             let latents = Size { width: width / factor, height: height / factor };
             let request = if encode {
                 options.encode()?.request(image)

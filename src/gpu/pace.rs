@@ -1,15 +1,15 @@
 //! The time that steps take on this device, learned from the times of submissions.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
 use crate::limits::DeviceKind;
+use crate::ordered::Map;
 use crate::plan::turns::Turn;
 use crate::plan::{Plan, Step};
 
 /// The work of a submission, by kernel.
-pub(super) type Works = BTreeMap<KernelIndex, f64>;
+pub(super) type Works = Map<KernelIndex, f64>;
 
 /// The index of a plan's kernel; `None` for transfers and copies.
 type KernelIndex = Option<usize>;
@@ -20,7 +20,7 @@ pub(super) struct SubmissionPace {
     /// Seconds for a unit of work, see [`Plan::work`].
     seconds: f64,
     /// For each kernel that has run, its time for a unit of work, as a multiple of `seconds`.
-    factors: BTreeMap<KernelIndex, f64>,
+    factors: Map<KernelIndex, f64>,
 }
 
 impl SubmissionPace {
@@ -34,7 +34,7 @@ impl SubmissionPace {
             DeviceKind::Cpu | DeviceKind::Host => 1e-10,
             DeviceKind::Gpu => 5e-12,
         };
-        Self { seconds, factors: BTreeMap::new() }
+        Self { seconds, factors: Map::new() }
     }
 
     /// Returns the step after the last one of a submission that begins with `start` and should take
@@ -66,11 +66,11 @@ impl SubmissionPace {
         if works.values().sum::<f64>() < TELLING_WORK {
             return;
         }
-        let all: f64 = works.iter().map(|(kind, work)| work * *self.factors.entry(*kind).or_insert(1.0)).sum();
+        let all: f64 = works.iter().map(|(kind, work)| work * *self.factors.or_insert(*kind, 1.0)).sum();
         // The pace must stay above zero, although clocks may round a time down to it.
         self.seconds = (0.5 * (self.seconds + seconds / all)).max(FASTEST);
         let rest = (seconds / (all * self.seconds)).clamp(LEAST, MOST) - 1.0;
-        for (kind, work) in works {
+        for (kind, work) in works.iter() {
             if let Some(factor) = self.factors.get_mut(kind) {
                 let share = work * *factor / all;
                 *factor *= 1.0 + 0.5 * rest * share;
@@ -79,12 +79,13 @@ impl SubmissionPace {
     }
 }
 
-/// Returns the work of `steps` in a part of a clip, less `done` bytes of the first step that were transferred before,
+/// Returns the work of `steps` in a part of a clip, less `done` bytes of the first step that were
+/// transferred before,
 /// plus `begun` bytes of the step after the last.
 pub(super) fn works(plan: &Plan, turn: Turn, steps: Range<usize>, done: u64, begun: u64) -> Works {
     let mut works = Works::new();
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let mut add = |kind, work: u64, sign: f64| *works.entry(kind).or_insert(0.0) += sign * work as f64;
+    let mut add = |kind, work: u64, sign: f64| *works.or_insert(kind, 0.0) += sign * work as f64;
     for step in plan.steps[steps].iter().filter(|step| step.runs(turn)) {
         add(kind(step), plan.work(step), 1.0);
     }
@@ -114,7 +115,7 @@ mod tests {
         for turn in 0..40 {
             let work = work(&pace, 0, 0.2);
             let both = work * TRUE_SECONDS * 2.0;
-            pace.adapt(&Works::from([(Some(0), work)]), if turn % 2 == 0 { both } else { 0.0 });
+            pace.adapt(&[(Some(0), work)].into_iter().collect(), if turn % 2 == 0 { both } else { 0.0 });
             if turn > 10 {
                 let found = pace.seconds * pace.factors[&Some(0)];
                 assert!((0.5..2.0).contains(&(found / TRUE_SECONDS)), "turn {turn}: {pace:?}");
@@ -135,7 +136,7 @@ mod tests {
             if turn >= 20 {
                 assert!((0.6..1.7).contains(&(took / TARGET)), "turn {turn}: {took} s, {pace:?}");
             }
-            pace.adapt(&Works::from([(Some(kernel), work)]), took);
+            pace.adapt(&[(Some(kernel), work)].into_iter().collect(), took);
         }
     }
 }

@@ -344,7 +344,8 @@ impl Checkpoint {
     }
 
     /// Takes over a config that fits the weights. `from` says where it came from.
-    pub(super) fn settle(&mut self, config: AutoencoderConfig, from: String) -> Result<()> {
+    pub(super) fn settle(&mut self, mut config: AutoencoderConfig, from: String) -> Result<()> {
+        config.take_time_of(self.derived.unscaled());
         self.config = self.with_own_latents(self.with_statistics(config)?);
         self.scale = LatentScale::Known { from };
         Ok(())
@@ -372,6 +373,8 @@ impl Written {
             written.architecture = written.architecture.or_else(|| header.metadata.remove("modelspec.architecture"));
             let prefix = half_prefix(header.tensors.keys().map(String::as_str));
             for (file_name, info) in header.tensors {
+                // Statistics of latents belong to neither half.
+                let prefix = if file_name.starts_with("bn.") { "" } else { prefix };
                 let name = format!("{prefix}{file_name}");
                 if let Some(other) = written.tensors.get(&name) {
                     let problem = format!("tensor \"{file_name}\" is in {} too", sources[other.source].name());

@@ -15,7 +15,7 @@ use std::fmt;
 use self::pattern::{Numbering, rewrite};
 use self::spellings::{SPELLINGS, Spelling};
 use crate::error::{Error, Result};
-use crate::ordered::Ordered as _;
+use crate::ordered::Map;
 
 /// Naming scheme of a checkpoint's tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,11 +71,11 @@ pub struct Names {
 pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Names> {
     let fail = |problem| Error::Format { file: file.to_owned(), problem };
     let prefix = find_prefix(shapes);
-    let inside = shapes
+    let inside: Map<&str, &[u64]> = shapes
         .iter()
         .filter_map(|(name, shape)| Some((name.strip_prefix(prefix)?, shape.as_slice())))
         .filter(|(name, _)| !LEFTOVERS.iter().any(|leftover| name.starts_with(leftover)))
-        .into_map();
+        .collect();
     unsupported::check(&inside).map_err(fail)?;
     let spelling = find_spelling(&inside).map_err(fail)?;
 
@@ -100,8 +100,8 @@ pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Name
     Ok(names)
 }
 
-/// Returns the prefix that tells encoder names from decoder names. It is empty, except in TAESD's
-/// own files, where both halves begin with a number.
+/// Returns the prefix that tells encoder names from decoder names. It is empty, except in files of
+/// one half: TAESD's own, whose names begin with a number, and BFL's small decoder of FLUX.2.
 pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static str {
     let is_block = |name: &str| {
         name.split_once('.').is_some_and(|(number, rest)| number.parse::<u16>().is_ok() && rest.starts_with("conv."))
@@ -109,6 +109,12 @@ pub fn half_prefix<'a>(names: impl Iterator<Item = &'a str> + Clone) -> &'static
     // taeqi2_1's encoder has no weights in its first layer, either. It changes the size at layers
     // that are blocks in a decoder.
     let changes = || names.clone().filter(|name| ["4.weight", "8.weight", "16.weight"].contains(name)).count() > 1;
+    let has = |start: &str| names.clone().any(|name| name.starts_with(start));
+    match (has("up.0.block."), has("down.0.block.")) {
+        (true, false) => return "decoder.",
+        (false, true) => return "encoder.",
+        _ => {}
+    }
     match (names.clone().any(is_block), names.clone().any(|name| name.starts_with("0.")) || changes()) {
         (false, _) => "",
         (true, true) => "taesd_encoder.",
@@ -154,7 +160,7 @@ fn find_prefix(shapes: &BTreeMap<String, Vec<u64>>) -> &'static str {
     PREFIXES.iter().find(|prefix| holds_vae(prefix)).unwrap_or(&"")
 }
 
-fn find_spelling(inside: &BTreeMap<&str, &[u64]>) -> std::result::Result<&'static Spelling, String> {
+fn find_spelling(inside: &Map<&str, &[u64]>) -> std::result::Result<&'static Spelling, String> {
     let has = |start: &str| inside.keys().any(|name| name.starts_with(start));
     let spelled = |spelling: &&Spelling| spelling.signs.iter().any(|sign| sign.fits(inside));
     SPELLINGS.iter().find(spelled).ok_or_else(|| match (has("decoder."), has("encoder.")) {

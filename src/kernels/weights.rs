@@ -72,6 +72,7 @@ impl WeightLayout {
                 Some(u64::from(rows) * rest * u64::from(taps))
             }
             WeightSlice::Rows { of, .. } => Some(u64::from(of) * rest),
+            WeightSlice::Filled { block } => Some(u64::from(rows / block.next_multiple_of(4).max(1) * block) * rest),
             WeightSlice::Inputs { of, .. } => Some(u64::from(rows) * rest * u64::from(of)),
             WeightSlice::Zeros | WeightSlice::Ones | WeightSlice::Transform => None,
         }
@@ -89,9 +90,17 @@ impl WeightLayout {
     }
 }
 
-/// Returns the row of output channel `out` in the file's tensor.
-fn row(slice: WeightSlice, out: usize) -> usize {
-    match slice {
+/// Returns the row of output channel `out` in the file's tensor. `None` for a channel of zeros.
+fn row(slice: WeightSlice, out: usize) -> Option<usize> {
+    let row = match slice {
+        WeightSlice::Zeros => return None,
+        WeightSlice::Filled { block } => {
+            let (block, filled) = (block as usize, block.next_multiple_of(4) as usize);
+            if out % filled >= block {
+                return None;
+            }
+            out / filled * block + out % filled
+        }
         WeightSlice::Rows { start, block, step, .. } => {
             let [start, block, step] = [start, block, step].map(|number| number as usize);
             start + out / block * step + out % block
@@ -106,10 +115,10 @@ fn row(slice: WeightSlice, out: usize) -> usize {
         | WeightSlice::SumOfTaps { .. }
         | WeightSlice::Inputs { .. }
         | WeightSlice::InputTaps { .. }
-        | WeightSlice::Zeros
         | WeightSlice::Ones
         | WeightSlice::Transform => out,
-    }
+    };
+    Some(row)
 }
 
 /// Position of a slice's values in the file's tensor.
@@ -163,6 +172,7 @@ impl Taken {
             WeightSlice::All
             | WeightSlice::Rows { .. }
             | WeightSlice::Frames { .. }
+            | WeightSlice::Filled { .. }
             | WeightSlice::Zeros
             | WeightSlice::Ones
             | WeightSlice::Transform => whole,
@@ -207,9 +217,8 @@ pub(crate) fn pack_into(
     match layout {
         WeightLayout::Vector { channels } => {
             let value = |out: usize| match slice {
-                WeightSlice::Zeros => 0.0,
                 WeightSlice::Ones => 1.0,
-                _ => values[row(slice, out)] * factor,
+                _ => row(slice, out).map_or(0.0, |row| values[row] * factor),
             };
             let padding = (channels..channels.next_multiple_of(4)).map(|_| 0.0);
             packed.extend((0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes));
@@ -224,7 +233,7 @@ pub(crate) fn pack_into(
             for start in (0..c_in).step_by(INPUTS) {
                 let inputs = INPUTS.min(c_in - start);
                 for (out, channel) in (first as usize..end as usize).enumerate() {
-                    let row = row(slice, channel);
+                    let Some(row) = row(slice, channel) else { continue };
                     for (input, time) in (0..inputs).flat_map(|input| (0..times).map(move |time| (input, time))) {
                         let stored = if taken.latest_first { times - 1 - time } else { time };
                         let at = row * taken.row + (start + input) * taken.input + taken.first + stored * taken.time;

@@ -118,6 +118,12 @@ impl AutoencoderConfig {
         self.spatial_factor().saturating_mul(self.patch_side(space))
     }
 
+    /// Returns the number of pixels along one side of a latent pixel in `space` in a decode. It is
+    /// twice [`Self::latent_factor`] for a decoder that doubles the size.
+    pub fn decoded_factor(&self, space: LatentSpace) -> u32 {
+        self.latent_factor(space).saturating_mul(self.network.facts().upscale)
+    }
+
     /// Returns the number of channels of the diffusion model's latents: the VAE's own, times the
     /// pixels of a patch.
     pub fn model_channels(&self) -> u32 {
@@ -132,7 +138,7 @@ impl AutoencoderConfig {
     /// Returns the size in pixels of the image that latents of this size of `space`
     /// decode to.
     pub fn image_size(&self, latents: Size, space: LatentSpace) -> Size {
-        let factor = self.latent_factor(space);
+        let factor = self.decoded_factor(space);
         let pixels = |extent: u32| extent.saturating_mul(factor);
         Size { width: pixels(latents.width), height: pixels(latents.height) }
     }
@@ -157,8 +163,13 @@ impl AutoencoderConfig {
         if space == LatentSpace::Vae { 1 } else { self.patch / self.patch_side(LatentSpace::Model).max(1) }
     }
 
+    /// Returns the number of pixels that the sides of decodes of these latents are multiples of.
+    pub fn decoded_step(&self, space: LatentSpace) -> u32 {
+        self.decoded_factor(space).saturating_mul(self.latent_step(space))
+    }
+
     /// Returns the number of pixels that image sides are multiples of, if images encode to these
-    /// latents without loss or are decoded from them.
+    /// latents without loss.
     pub fn image_step(&self, space: LatentSpace) -> u32 {
         self.latent_factor(space).saturating_mul(self.latent_step(space))
     }
@@ -269,6 +280,18 @@ impl AutoencoderConfig {
             sample_size: self.sample_size.or(other.sample_size),
             ..self.clone()
         };
+    }
+
+    /// Takes over from `stored` whether the filters have an axis of time. Weights of Wan 2.1's
+    /// network exist with it and without it, and no config.json tells.
+    pub(crate) fn take_time_of(&mut self, stored: &Self) {
+        if let (Network::Wan(wan), Network::Wan(stored)) = (&mut self.network, &stored.network)
+            && !wan.is_residual
+            && wan.is_video != stored.is_video
+        {
+            wan.is_video = stored.is_video;
+            wan.temperal_downsample.clone_from(&stored.temperal_downsample);
+        }
     }
 
     /// True if both configs have the same scale of the diffusion model's latents.

@@ -260,6 +260,12 @@ pub enum WeightSlice {
         /// Number of channels of each part.
         block: u32,
     },
+    /// All output channels of successive frames, with zeros that fill each frame's channels to a
+    /// multiple of four.
+    Filled {
+        /// Number of channels of each frame.
+        block: u32,
+    },
     /// The sum of successive groups of input channels, in f32. The file's tensor has `of` groups,
     /// each with the input channels of the weight.
     Inputs {

@@ -44,7 +44,7 @@ fn conv_tensors(graph: &Graph, node: &GraphNode, conv: &Conv2d) -> Vec<(String, 
 /// Returns the shape of the file's tensor whose slice has `shape`.
 fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
     match weight.take {
-        WeightSlice::All | WeightSlice::Frames { .. } => {}
+        WeightSlice::All | WeightSlice::Frames { .. } | WeightSlice::Filled { .. } => {}
         WeightSlice::Tap { taps, .. } | WeightSlice::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
         WeightSlice::Rows { of, .. } => shape[0] = u64::from(of),
         WeightSlice::Inputs { of, .. } => shape[1] *= u64::from(of),

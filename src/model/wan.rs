@@ -9,7 +9,8 @@
 use super::blocks::{Blocks, Kernel, NormKind, Part};
 use super::config::Wan;
 use super::graph::{
-    Border, Conv2d, Ending, Graph, PastFrames, PixelNormKind, Regroup, Resize, Shape, TensorId, Time, Transform, WeightSlice, Window,
+    Border, Conv2d, Ending, Graph, PastFrames, PixelNormKind, Regroup, Resize, Shape, TensorId, Time, Transform,
+    WeightSlice, Window,
 };
 
 /// The tap in time that sees a single image.
@@ -43,8 +44,12 @@ pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transf
         }
     }
     x = blocks.norm_silu("decoder.norm_out", x);
-    x = blocks.conv3("decoder.conv_out", x, out_channels * network.patch_size.pow(2));
+    x = blocks.conv3("decoder.conv_out", x, out_channels * (network.patch_size * network.upscale).pow(2));
     x = patches(&mut blocks, network, x, Resize::Double, out_channels);
+    if network.upscale > 1 {
+        let doubled = Regroup { resize: Resize::Double, ..Regroup::COPY };
+        x = blocks.graph.regroup("upscale", x, doubled, out_channels, None);
+    }
     blocks.graph.output(x, Ending { clamp: true, ..Ending::NONE });
     blocks.graph
 }
@@ -151,8 +156,12 @@ fn halve(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
 /// serves as past here.
 fn double_time(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let time = Time { taps: 3, stride: 1, past: PastFrames::Kept };
-    let conv = Conv2d { phases: 2, ..Conv2d::of(name, Window::same(1)).over(time) };
     let channels = blocks.graph.shape(x).channels;
+    let mut conv = Conv2d { phases: 2, ..Conv2d::of(name, Window::same(1)).over(time) };
+    if !channels.is_multiple_of(4) {
+        conv = conv.taking(WeightSlice::Filled { block: channels });
+        conv.bias.take = WeightSlice::Filled { block: channels };
+    }
     blocks.graph.convolution(name, x, channels, conv)
 }
 

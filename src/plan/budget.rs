@@ -31,7 +31,7 @@
 use crate::error::{Error, Result};
 use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
-use crate::ordered::{Ordered as _, by_key};
+use crate::ordered::{Set, by_key};
 use crate::plan::bounds::{self, WorkLimit};
 use crate::plan::device_class::DeviceClass;
 use crate::plan::fused::{Fused, Stage};
@@ -408,8 +408,9 @@ fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
         if cut.parking {
             return (scratch.v + scratch.m + scratch.filter_part).max(chunk(stage, 0));
         }
-        let read = node.reads.iter().flat_map(|read| read.spans[0].clone().map(|index| (read.stage, index))).into_set();
-        let read: u64 = read.into_iter().map(|(stage, index)| chunk(stage, index)).sum();
+        let read = node.reads.iter().flat_map(|read| read.spans[0].clone().map(|index| (read.stage, index)));
+        let read: Set<(usize, usize)> = read.collect();
+        let read: u64 = read.into_items().into_iter().map(|(stage, index)| chunk(stage, index)).sum();
         let weights = if cut.weights == Weights::Host { node.weights } else { 0 };
         let own = if node.replaces.is_none() { chunk(stage, 0) } else { 0 };
         scratch.without_filters() + scratch.filters + weights + read + own

@@ -5,7 +5,8 @@
 //! stores each tensor.
 
 use crate::model::graph::{
-    Activation, Conv2d, Graph, GraphNode, Op, PastFrames, PixelNormKind, Regroup, Shape, TensorId, WINDOW, Weight, Window,
+    Activation, Conv2d, Graph, GraphNode, Op, PastFrames, PixelNormKind, Regroup, Shape, TensorId, WINDOW, Weight,
+    WeightSlice, Window,
 };
 use crate::plan::fused::{
     Conv, Frames, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage,
@@ -124,8 +125,10 @@ impl Fusing<'_> {
         let View { stored: input, prologue } = self.views[node.inputs[0].0];
         let channels = self.fused.shape(node.output).channels;
         assert!(
-            conv.phases == 1 || channels.is_multiple_of(4),
-            "expected a multiple of 4 output channels for each frame at {}",
+            conv.phases == 1
+                || channels.is_multiple_of(4)
+                || conv.weight.take == WeightSlice::Filled { block: channels },
+            "expected each frame to have a multiple of 4 output channels at {}",
             node.name
         );
         let mut keeps = std::mem::take(&mut self.keeps[input.0]);

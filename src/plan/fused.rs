@@ -3,7 +3,9 @@
 //! Group norms are in a table of their own. The stage that produces a tensor measures it, and the
 //! stages that read the tensor apply the norm.
 
-use crate::model::graph::{Activation, Border, Doubling, Ending, Regroup, Shape, TensorId, Time, Transform, Weight, Window};
+use crate::model::graph::{
+    Activation, Border, Doubling, Ending, Regroup, Shape, TensorId, Time, Transform, Weight, Window,
+};
 use crate::plan::turns::Turns;
 use crate::tensor::Storage;
 
@@ -304,11 +306,9 @@ impl Stage {
         match self {
             Self::Conv(conv) => conv.replaced(),
             Self::Shortcut(shortcut) => shortcut.sum,
-            Self::Input { .. }
-            | Self::Past { .. }
-            | Self::Window(_)
-            | Self::Attention { .. }
-            | Self::Output { .. } => None,
+            Self::Input { .. } | Self::Past { .. } | Self::Window(_) | Self::Attention { .. } | Self::Output { .. } => {
+                None
+            }
         }
     }
 

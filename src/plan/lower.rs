@@ -1,10 +1,9 @@
 //! Turns the scheduled chunks of fused stages into kernel launches on buffers that are not yet
 //! placed.
 
-use std::collections::BTreeMap;
-
 use crate::error::Result;
 use crate::limits::DeviceLimits;
+use crate::ordered::Map;
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::ops::Lowering;
@@ -44,19 +43,21 @@ pub(super) fn lower(
 /// Returns, for each task, the pairs of stage and input chunk for which this task is the last
 /// read. Only stages that keep frames of their input count. A window keeps its own frames: its
 /// last tasks for its own chunks count.
-fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> BTreeMap<usize, Vec<(usize, usize)>> {
+fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> Map<usize, Vec<(usize, usize)>> {
     let keeps = |stage: usize| !fused.stages[stage].keeps().is_empty();
-    let mut last = BTreeMap::new();
+    let mut last = Map::new();
     for (index, task) in schedule.tasks.iter().enumerate().filter(|(_, task)| keeps(task.stage)) {
         let chunks = match fused.stages[task.stage] {
             Stage::Window(_) => task.chunk..task.chunk + 1,
             _ => nodes[task.stage].reads[0].spans[task.chunk].clone(),
         };
-        last.extend(chunks.map(|chunk| ((task.stage, chunk), index)));
+        for chunk in chunks {
+            last.insert((task.stage, chunk), index);
+        }
     }
-    let mut reads: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    let mut reads: Map<usize, Vec<(usize, usize)>> = Map::new();
     for (read, index) in last {
-        reads.entry(index).or_default().push(read);
+        reads.or_insert(index, Vec::new()).push(read);
     }
     reads
 }

@@ -24,6 +24,7 @@ impl WeightUse {
             | WeightSlice::SumOfTaps { .. }
             | WeightSlice::Rows { .. }
             | WeightSlice::Frames { .. }
+            | WeightSlice::Filled { .. }
             | WeightSlice::Inputs { .. }
             | WeightSlice::InputTaps { .. }
             | WeightSlice::Transform => (weight.name.as_str(), factor),
@@ -51,9 +52,15 @@ pub fn weights_of(graph: &Graph, storage: Storage) -> Vec<WeightUse> {
     uses
 }
 
+/// Returns the number of a filter's output channels, for `phases` frames of `channels` channels.
+/// Several frames each have a multiple of four.
+pub(super) fn rows_of_frames(channels: u32, phases: u32) -> u32 {
+    if phases == 1 { channels } else { channels.next_multiple_of(4) * phases }
+}
+
 fn weights_of_conv(fused: &Fused, conv: &Conv, storage: Storage) -> Vec<WeightUse> {
     let (input, output) = fused.shapes_of(conv);
-    let c_out = output.channels * conv.phases;
+    let c_out = rows_of_frames(output.channels, conv.phases);
     let pair = |weight: &Weight, bias: &Weight, (times, filter, c_in): (u32, u32, u32)| {
         let whole = WeightLayout::filter(times, filter, c_in, c_out);
         // Only Winograd's transform takes a filter in parts.

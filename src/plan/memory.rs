@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::kernels::{Access, interface};
 use crate::limits::DeviceKind;
-use crate::ordered::{Ordered as _, by_key};
+use crate::ordered::{Set, by_key};
 use crate::plan::{Action, BufferUse, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
 use crate::tensor::Bytes;
 
@@ -263,6 +263,6 @@ impl Plan {
             Resource::Weight(weight) => Some(weight.0),
             Resource::Buffer(_) | Resource::Unused => None,
         });
-        weights.into_set().into_iter()
+        weights.collect::<Set<usize>>().into_items().into_iter()
     }
 }

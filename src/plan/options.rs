@@ -1,6 +1,5 @@
 //! Options of a plan, besides the graph and the device.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -105,7 +104,7 @@ pub enum HostStates {
     /// All states.
     All,
     /// The states with these names, see [`StateUse`](super::StateUse).
-    Of(Arc<BTreeSet<String>>),
+    Of(Arc<[String]>),
 }
 
 impl HostStates {
@@ -114,7 +113,7 @@ impl HostStates {
         let on_host = match self {
             Self::None => false,
             Self::All => true,
-            Self::Of(names) => names.contains(name),
+            Self::Of(names) => names.iter().any(|known| known == name),
         };
         if on_host { Home::Host } else { Home::Device }
     }

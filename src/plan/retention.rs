@@ -9,10 +9,9 @@
 //! it.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
-use crate::ordered::Ordered as _;
+use crate::ordered::Set;
 use crate::plan::bounds::WorkLimit;
 use crate::plan::node::{Node, pass_scratch};
 use crate::plan::schedule::{RetainedChunks, Schedule, Traced};
@@ -121,7 +120,7 @@ pub fn within(
         let worst = (0..taken.len()).max_by_key(|pass| (taken[*pass], std::cmp::Reverse(*pass)))?;
         let excess = taken[worst] - room;
         let mut cheapest: Option<(f64, RetainedChunks, Retention)> = None;
-        for stage in candidates(nodes, &start.keep, &start.retention.schedule, worst) {
+        for stage in candidates(nodes, &start.keep, &start.retention.schedule, worst).into_items() {
             let tried = drop_chunks(nodes, options, room, &start, (stage, excess), limit);
             let Some((score, tried, retention)) = tried else { continue };
             if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
@@ -189,7 +188,7 @@ fn root(nodes: &[Node], mut stage: usize) -> usize {
 }
 
 /// Returns the stages that keep chunks which exist when pass `pass` takes most.
-fn candidates(nodes: &[Node], keep: &RetainedChunks, schedule: &Schedule, pass: usize) -> BTreeSet<usize> {
+fn candidates(nodes: &[Node], keep: &RetainedChunks, schedule: &Schedule, pass: usize) -> Set<usize> {
     let at = schedule.fullest(pass);
     let goal = schedule.passes[pass].goal;
     let live = schedule.places.iter().filter(|place| place.born <= at && at <= place.last);
@@ -201,7 +200,7 @@ fn candidates(nodes: &[Node], keep: &RetainedChunks, schedule: &Schedule, pass: 
         }
         Some(stage)
     };
-    let mut stages = live.filter_map(|place| stage_then(place.stage)).into_set();
+    let mut stages: Set<usize> = live.filter_map(|place| stage_then(place.stage)).collect();
     // The residual that a goal replaces is in the same places.
     stages.extend(nodes[goal].replaces);
     // Latents are small, and the input that they are made of would have to stay instead.

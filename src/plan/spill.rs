@@ -11,11 +11,12 @@
 //! Recomputing and sizes of chunks are decided elsewhere: see [`crate::plan::retention`] and
 //! [`crate::plan::partition`].
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use crate::kernels::{Access, interface};
-use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
+use crate::ordered::Map;
 use crate::plan::turns::Turns;
+use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
 use crate::tensor::Bytes;
 
 /// A buffer or a weight of the plan before spilling, by index: buffers first, then weights.
@@ -82,7 +83,7 @@ struct Spilling<'a> {
     /// once would be most of the work.
     evictable: BinaryHeap<Key>,
     /// Copies in host memory that are free again, by size.
-    unused: BTreeMap<Bytes, Vec<ParkedId>>,
+    unused: Map<Bytes, Vec<ParkedId>>,
     spilled: &'a mut Plan,
 }
 
@@ -118,7 +119,7 @@ impl<'a> Spilling<'a> {
             items,
             uses,
             evictable: BinaryHeap::new(),
-            unused: BTreeMap::new(),
+            unused: Map::new(),
             spilled: plan,
         }
     }
@@ -230,7 +231,7 @@ impl<'a> Spilling<'a> {
             if place.next.is_none() && place.current.take().is_some() {
                 self.resident -= place.bytes.0;
                 if let Some(HostSource::Parked(parked)) = place.host.take() {
-                    self.unused.entry(self.spilled.parked[parked.0]).or_default().push(parked);
+                    self.unused.or_insert(self.spilled.parked[parked.0], Vec::new()).push(parked);
                 }
             }
             self.evictable.extend(self.key(item));

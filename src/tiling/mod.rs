@@ -21,7 +21,7 @@ pub use self::planes::Planes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::model::config::AutoencoderConfig;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::tensor::Size;
 
 /// The most latents along a side of a tile. A larger tile is taken for a mistake.
@@ -146,7 +146,7 @@ impl Blend {
         tile_pixels: Option<u32>,
         overlap_pixels: Option<u32>,
     ) -> Result<Self> {
-        let factor = config.spatial_factor();
+        let factor = config.decoded_factor(LatentSpace::Vae);
         let tile = match (tile_pixels, rule) {
             (Some(pixels), _) => in_latents(TILE_SIZE, pixels, factor)?,
             (None, BlendRule::Linear) => tile_of_diffusers(config)?,

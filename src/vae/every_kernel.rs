@@ -1,8 +1,6 @@
 //! Every kernel that any plan can use, for tests that compile them all with naga and in each
 //! browser.
 
-use std::collections::BTreeSet;
-
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::kernels::choice::{KernelChoice, MatmulTile};
@@ -12,6 +10,7 @@ use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, LatentSpace, Network};
 use crate::model::graph::Graph;
 use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder};
+use crate::ordered::Set;
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -36,8 +35,8 @@ const UNITS: [MatrixUnits; 3] =
 /// # Errors
 /// The errors of a plan without a budget, which these plans do not meet.
 #[doc(hidden)]
-pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
-    let mut variants = variants_for(DeviceKind::Cpu, Vendor::Other, None, storage)?;
+pub fn every_variant(storage: Storage) -> Result<Vec<Variant>> {
+    let mut variants = variants_with((DeviceKind::Cpu, Vendor::Other, None), storage, None)?;
     for vendor in TILES {
         variants.extend(variants_for(DeviceKind::Gpu, vendor, None, storage)?);
     }
@@ -47,9 +46,9 @@ pub fn every_variant(storage: Storage) -> Result<BTreeSet<Variant>> {
     let processors =
         [true, false].map(|quads| DeviceLimits { kind: DeviceKind::Cpu, quads, ..DeviceLimits::webgpu_default() });
     for &tile in processors.iter().flat_map(KernelChoice::tiles) {
-        variants.extend(variants_with((DeviceKind::Cpu, Vendor::Other, None), storage, Some(tile))?);
+        variants.extend(variants_with((DeviceKind::Cpu, Vendor::Other, None), storage, Some(tile))?.into_items());
     }
-    Ok(variants)
+    Ok(variants.into_items())
 }
 
 /// Returns the variants of [`every_variant`] that plans use on devices of this kind and vendor with
@@ -63,8 +62,8 @@ pub fn variants_for(
     vendor: Vendor,
     units: Option<MatrixUnits>,
     storage: Storage,
-) -> Result<BTreeSet<Variant>> {
-    variants_with((kind, vendor, units), storage, None)
+) -> Result<Vec<Variant>> {
+    Ok(variants_with((kind, vendor, units), storage, None)?.into_items())
 }
 
 /// Returns the variants of [`variants_for`] with `tile` in place of the rules' tile, as tuning may
@@ -73,7 +72,7 @@ fn variants_with(
     (kind, vendor, matrix_units): (DeviceKind, Vendor, Option<MatrixUnits>),
     storage: Storage,
     tile: Option<MatmulTile>,
-) -> Result<BTreeSet<Variant>> {
+) -> Result<Set<Variant>> {
     let mut configs: Vec<AutoencoderConfig> = FAMILIES.iter().map(|family| family.config()).collect();
     configs.extend([
         odd_network(&[8], 4, true),
@@ -82,7 +81,7 @@ fn variants_with(
         odd_network(&[20, 40], 4, true),
     ]);
     let cases = if kind == DeviceKind::Cpu { CPU_CASES } else { GPU_CASES };
-    let mut variants = BTreeSet::new();
+    let mut variants = Set::new();
     for config in &configs {
         for &(output, chunk, size) in cases {
             let latents = Size { width: size, height: size };
@@ -122,7 +121,7 @@ fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Grap
 /// [`crate::Error::Device`] for the first variant that the device rejects.
 #[doc(hidden)]
 pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str>> {
-    let mut variants = Vec::from_iter(every_variant(storage)?);
+    let mut variants = every_variant(storage)?;
     let units = gpu.limits().matrix_units.map(|units| (units.side, units.lanes));
     variants.retain(|variant| match variant.file {
         file if file == matmul::QUAD.file => gpu.limits().quads,

@@ -1,6 +1,6 @@
 //! The weights that a model needs for decodes and encodes, known from its configuration alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::direction::{Direction, Directions};
 use crate::error::{Error, Result};
@@ -10,6 +10,7 @@ use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::model::graph::Graph;
 use crate::model::networks::{part_of_decoder, part_of_encoder};
 use crate::model::tensors::file_tensors;
+use crate::ordered::{Map, Set};
 use crate::plan::WeightUse;
 use crate::plan::manifest::weights_of;
 use crate::tensor::{Bytes, Size, Storage};
@@ -87,20 +88,20 @@ impl WeightManifest {
         }
         let mut manifest = Self::default();
         let mut groups: Vec<Vec<WeightUse>> = Vec::new();
-        let (mut position, mut known) = (BTreeMap::new(), BTreeSet::new());
+        let (mut position, mut known) = (Map::new(), Set::new());
         for (direction, part) in kinds(directions, clips) {
             let graph = small_graph(config, direction, part);
             manifest.shapes.extend(file_tensors(&graph));
-            let mut own = BTreeMap::new();
+            let mut own = Map::new();
             for used in weights_of(&graph, storage) {
                 own.insert(used.key(), used.bytes);
                 if known.insert(used.key()) {
-                    let tensor = *position.entry(used.name.clone()).or_insert(groups.len());
+                    let tensor = *position.or_insert(used.name.clone(), groups.len());
                     groups.resize(position.len(), Vec::new());
                     groups[tensor].push(used);
                 }
             }
-            manifest.own.push(((direction, part), own.into_values().sum()));
+            manifest.own.push(((direction, part), own.values().copied().sum()));
         }
         Ok(Self { uses: groups.into_iter().flatten().collect(), ..manifest })
     }

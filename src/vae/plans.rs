@@ -1,12 +1,11 @@
 //! The plans that a request needs: one for each size of tile and each part of a clip.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::request::{Job, Request};
 use crate::error::{Error, Result};
 use crate::model::blocks::Part;
-use crate::ordered::{Ordered as _, by_key};
+use crate::ordered::by_key;
 use crate::plan::{Home, HostStates, Plan, StateUse};
 use crate::tensor::{Bytes, Size};
 use crate::tiling::Grid;
@@ -247,13 +246,13 @@ impl TilesOfSize {
         if all + peak - staging <= budget.0 {
             fillings.push(HostStates::None);
         }
-        fillings.extend(self.filling(budget.0.saturating_sub(peak)).map(|left| HostStates::Of(Arc::new(left))));
+        fillings.extend(self.filling(budget.0.saturating_sub(peak)).map(|left| HostStates::Of(left.into())));
         fillings
     }
 
     /// Returns the names of the states that stay in host memory when the largest that fit into
     /// `room` bytes move to the device. `None` if no state moves.
-    fn filling(&self, mut room: u64) -> Option<BTreeSet<String>> {
+    fn filling(&self, mut room: u64) -> Option<Vec<String>> {
         let all = &self.part(1).states;
         let largest_first = by_key(all.iter().map(|state| u64::MAX - state.bytes().0));
         let states = largest_first.map(|index| &all[index]);
@@ -263,7 +262,7 @@ impl TilesOfSize {
             fits
         };
         let (moved, left): (Vec<_>, Vec<_>) = states.partition(fits);
-        (!moved.is_empty()).then(|| left.into_iter().map(|state| state.name.clone()).into_set())
+        (!moved.is_empty()).then(|| left.into_iter().map(|state| state.name.clone()).collect())
     }
 }
 

@@ -59,7 +59,8 @@ impl AutoencoderConfig {
     /// # Errors
     /// [`Error::Input`] if `max_side` has no room for one latent.
     pub fn reduced_size(&self, size: Size, space: LatentSpace, max_side: u32) -> Result<Size> {
-        Reduction::new(size, self.image_step(space), self.latent_step(space), max_side).map(|reduction| reduction.size)
+        Reduction::new(size, self.decoded_step(space), self.latent_step(space), max_side)
+            .map(|reduction| reduction.size)
     }
 }
 
@@ -73,7 +74,7 @@ impl Latents {
     /// or they are on a GPU.
     pub fn reduced(&self, config: &AutoencoderConfig, max_side: u32) -> Result<Self> {
         self.check_channels(config)?;
-        self.reduced_by(config.image_step(self.space()), config.latent_step(self.space()), max_side)
+        self.reduced_by(config.decoded_step(self.space()), config.latent_step(self.space()), max_side)
     }
 
     /// Returns latents of a picture of at most `max_side` pixels a side. Squares of `cell` by

@@ -34,7 +34,7 @@ impl Mosaic {
             grid: request.tiling.grid(request.size)?,
             size: config.image_size(request.size, request.latents),
             output: request.output,
-            factor: config.latent_factor(request.latents),
+            factor: config.decoded_factor(request.latents),
             clamps: config.clamps(),
         })
     }

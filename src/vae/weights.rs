@@ -1,7 +1,5 @@
 //! A model's weights: read from its files, packed, and placed where a plan needs them.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::planner::Planner;
@@ -12,6 +10,7 @@ use crate::gpu::HostBytes;
 use crate::io::Checkpoint;
 use crate::kernels::weights::{WeightLayout, pack, pack_into};
 use crate::model::graph::WeightSlice;
+use crate::ordered::Map;
 use crate::plan::{Plan, WeightKey, WeightUse};
 use crate::tensor::{Bytes, Storage};
 
@@ -19,8 +18,8 @@ use crate::tensor::{Bytes, Storage};
 #[derive(Debug)]
 pub(super) struct VaeWeights {
     /// Weights on the device. With `host`, only those that the last plan binds.
-    bound: BTreeMap<WeightKey, DeviceBuffer>,
-    host: Option<BTreeMap<WeightKey, Arc<HostBytes>>>,
+    bound: Map<WeightKey, DeviceBuffer>,
+    host: Option<Map<WeightKey, Arc<HostBytes>>>,
     /// The transform that the last plan applies to its input first, and the key under which it is
     /// kept.
     transform: Option<(Vec<f32>, WeightKey)>,
@@ -31,8 +30,8 @@ impl VaeWeights {
     pub(super) async fn load(device: &Device, checkpoint: &Checkpoint, planner: &Planner) -> Result<Self> {
         let (options, manifest) = (planner.options(), planner.manifest());
         manifest.check(checkpoint, options.directions)?;
-        let host = options.weights_on_host.then(BTreeMap::new);
-        let mut loaded = Self { bound: BTreeMap::new(), host, transform: None };
+        let host = options.weights_on_host.then(Map::new);
+        let mut loaded = Self { bound: Map::new(), host, transform: None };
         let (mut done, needed) = (Bytes(0), manifest.bytes());
         let mut packed = Vec::new();
         for same in manifest.tensors() {
@@ -79,7 +78,9 @@ impl VaeWeights {
         }
         if let Some((_, before)) = self.transform.take() {
             self.bound.remove(&before);
-            self.host.as_mut().map(|host| host.remove(&before));
+            if let Some(host) = &mut self.host {
+                host.remove(&before);
+            }
         }
         let packed = pack(&plan.transform, weight.layout, weight.take, weight.storage, weight.factor);
         self.keep(device, weight, &packed, weight.bytes).await?;
@@ -96,9 +97,9 @@ impl VaeWeights {
         self.bound.retain(|key, _| wanted.iter().any(|weight| weight.key() == *key));
         for weight in wanted {
             let key = weight.key();
-            let content = Arc::clone(&host[&key]);
-            if let Entry::Vacant(place) = self.bound.entry(key) {
-                place.insert(DeviceBuffer::with_data(device, &weight.name, &content.all()).await?);
+            if !self.bound.contains_key(&key) {
+                let content = host[&key].all();
+                self.bound.insert(key, DeviceBuffer::with_data(device, &weight.name, &content).await?);
             }
         }
         Ok(())

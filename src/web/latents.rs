@@ -78,6 +78,7 @@ pub(super) fn latent_facts(config: &AutoencoderConfig, space: LatentSpace) -> Va
         "out_channels": config.out_channels,
         "latent_channels": config.channels(space),
         "pixels_per_latent": config.latent_factor(space),
+        "decoded_pixels_per_latent": config.decoded_factor(space),
         "has_time": config.has_time(),
         "frames_per_latent": config.temporal_factor(),
         "fills_parts": config.fills_parts(),

@@ -125,7 +125,11 @@ fn families_of_another_network_are_refused_with_those_that_fit() {
     refuse("taesd.diffusers", "sdxl", tiny);
     let kl = "one of sd3, flux1, z_image, cogview4, found AutoencoderKLWan with 16 latent channels";
     refuse("flux1.diffusers", "wan21", kl);
-    refuse("wan21.original", "seedvr2", "one of qwen_image, wan21, found SeedVR with 16 latent channels");
+    refuse(
+        "wan21.original",
+        "seedvr2",
+        "one of qwen_image, wan21, wan21_upscale2x, lightvaew2_1, found SeedVR with 16 latent channels",
+    );
 }
 
 #[test]
@@ -136,6 +140,9 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
         ("taef1.diffusers", "the shapes: family taesd3 or taef1"),
         ("qwen_image.diffusers", "the shapes: family qwen_image or wan21"),
         ("wan21.original", "the shapes: family qwen_image or wan21"),
+        ("qwen2d.original", "the shapes: family qwen_image or wan21"),
+        ("wan21_upscale2x.original", "the shapes: family wan21_upscale2x"),
+        ("lightvaew2_1.original", "the shapes: family lightvaew2_1"),
         ("taef2.upstream_decoder", "the shapes: family taef2"),
         ("taeqi2_1.upstream_decoder", "the shapes: family taeqi2_1"),
         ("taehv1_5.upstream", "the shapes: family taehv1_5"),
@@ -150,6 +157,23 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
     }
     assert_eq!(open_hollow(&key_list("taef2.upstream_decoder")).config().model_channels(), 128);
     assert_eq!(open_hollow(&key_list("seedvr2.original")).config().scaling_factor, 0.9152);
+}
+
+/// Weights of Wan 2.1's network exist with filters over time and without, for the same config.json.
+#[test]
+fn files_tell_whether_filters_reach_over_frames() {
+    for (list, has_time) in [("qwen2d.original", false), ("wan21.original", true)] {
+        for family in ["qwen_image", "wan21"] {
+            let file = Hollow::new(&key_list(list), serde_json::json!({}), None);
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/configs");
+            let json = std::fs::read_to_string(folder.join(format!("{family}.json"))).expect("a config");
+            let checkpoint = block_on(Checkpoint::from_source(Box::new(file), Some(&json))).expect(list);
+            assert_eq!(checkpoint.config().has_time(), has_time, "{list}");
+            let checkpoint = open_hollow(&key_list(list)).with_family(family).expect(list);
+            assert_eq!(checkpoint.config().has_time(), has_time, "{list}");
+            checkpoint.check_decoder().expect(list);
+        }
+    }
 }
 
 /// Opens the decoder of a tiny autoencoder with few channels, in a file of this name with more

@@ -86,6 +86,8 @@ fn families_are_what_their_config_json_says() {
             "taehv1_5",
             "taeltx_2",
             "taeltx2_3",
+            "wan21_upscale2x",
+            "lightvaew2_1",
             "ming_image",
             "seedvr2"
         ]
@@ -435,15 +437,21 @@ fn refuses_other_networks_of_known_classes() {
 
 /// Weights that double the frames keep groups of four channels together.
 #[test]
-fn a_change_of_time_needs_multiples_of_four_channels() {
-    let mut config = family_of("wan22");
+fn frames_of_a_change_of_time_fill_groups_of_four_channels() {
+    for family in ["wan22", "wan21"] {
+        let mut config = family_of(family);
+        let Network::Wan(wan) = &mut config.network else { panic!("a network like Wan's") };
+        (wan.base_dim, wan.decoder_base_dim) = (5, 5);
+        config.validate().expect("Wan's frames are filled up to groups of four");
+    }
+    let mut config = family_of("wan21");
     let Network::Wan(wan) = &mut config.network else { panic!("a network like Wan's") };
-    wan.temperal_downsample = vec![true, true, false];
-    config.validate().expect("multiples of 4");
+    (wan.base_dim, wan.decoder_base_dim, wan.dim_mult) = (3, 3, vec![1; 4]);
+    config.validate().expect("the network of diffusers' own tests");
     let Network::Wan(wan) = &mut config.network else { panic!("a network like Wan's") };
-    wan.decoder_base_dim = 5;
-    let text = config.validate().expect_err("10 channels").to_string();
-    assert!(text.contains("dim_mult") && text.contains("multiples of 4") && text.ends_with("found 10"), "{text}");
+    (wan.base_dim, wan.decoder_base_dim, wan.dim_mult) = (1, 1, vec![1, 1, 2]);
+    let text = config.validate().expect_err("half a channel").to_string();
+    assert!(text.contains("dim_mult") && text.contains("at least 2 channels") && text.ends_with("found 1"), "{text}");
 
     let mut config = family_of("taew2_1");
     let Network::Tiny(tiny) = &mut config.network else { panic!("a network like TAESD's") };
@@ -468,7 +476,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 39] = [
+const LISTS: [(&str, &[&str], bool); 42] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -497,6 +505,9 @@ const LISTS: [(&str, &[&str], bool); 39] = [
     ("taeltx2_3.upstream", &["taeltx_2", "taeltx2_3"], true),
     ("qwen_image.diffusers", &["qwen_image", "wan21"], true),
     ("wan21.original", &["qwen_image", "wan21"], true),
+    ("wan21_upscale2x.original", &["wan21_upscale2x"], true),
+    ("lightvaew2_1.original", &["lightvaew2_1"], true),
+    ("qwen2d.original", &["qwen_image", "wan21"], true),
     ("qwen_image_layered.diffusers", &["qwen_image_layered", "ming_image"], false),
     ("qwen_image21.diffusers", &["qwen_image21"], true),
     ("qwen_image21.original", &["qwen_image21"], true),
@@ -524,8 +535,8 @@ fn shapes_tell_the_network_but_not_the_scale() {
         };
         let stands_in = !family_of(candidates[0]).takes_own_latents();
         assert_eq!(derived.unscaled().own_latents == OwnLatents::Unknown, stands_in, "{list}");
-        // The halves of TAESANA do not mirror each other.
-        if !list.starts_with("taesana") {
+        // The halves of TAESANA do not mirror each other, and Qwen2D-VAE has no filters over time.
+        if !list.starts_with("taesana") && !list.starts_with("qwen2d") {
             assert_eq!(derived.unscaled(), &expected, "{list}");
         }
         assert_eq!(names(derived.candidates()), candidates, "{list}");
@@ -624,7 +635,13 @@ fn half_a_model_is_enough_to_tell_the_network() {
                 (&derived.unscaled().network, family_of(candidates[0]).network)
             {
                 let base = if half == "encoder." { whole.base_dim } else { whole.decoder_base_dim };
-                let whole = Wan { base_dim: base, decoder_base_dim: base, ..whole };
+                // An encoder does not tell what the decoder makes of its pixels.
+                let upscale = if half == "encoder." { 1 } else { whole.upscale };
+                let whole = Wan { base_dim: base, decoder_base_dim: base, upscale, ..whole };
+                let whole = match list {
+                    "qwen2d.original" => Wan { is_video: false, temperal_downsample: vec![false; 3], ..whole },
+                    _ => whole,
+                };
                 assert_eq!(*found, whole, "{list}, {half}");
             }
         }

@@ -124,6 +124,19 @@ fn tiny_without_a_class() {
 fn wan() {
     check_fixture("toy_wan");
     check_fixture("toy_wan_one_block");
+    check_fixture("lightvae");
+}
+
+#[test]
+fn wan_of_odd_widths() {
+    check_fixture("toy_wan_odd");
+    check_fixture("toy_wan_odd_levels");
+}
+
+#[test]
+fn wan_for_images() {
+    check_fixture("toy_qwen2d");
+    check_fixture("toy_wan_upscale2x");
 }
 
 #[test]
@@ -203,6 +216,7 @@ fn check_clip(name: &str) {
 #[test]
 fn clips() {
     check_clip("clip_wan");
+    check_clip("clip_wan_odd");
     check_clip("clip_wan22");
     check_clip("clip_seedvr");
     for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {

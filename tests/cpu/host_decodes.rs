@@ -43,6 +43,9 @@ fn every_network_agrees_with_its_class() {
         "toy_taeltx2_3",
         "toy_wan",
         "toy_wan_one_block",
+        "toy_wan_odd",
+        "toy_wan_upscale2x",
+        "toy_qwen2d",
         "toy_hunyuan_image",
         "toy_hunyuan_image_uneven",
         "toy_hunyuan_image_narrow",
@@ -75,7 +78,18 @@ fn budgets_and_threads_change_no_bit() {
 
 #[test]
 fn clips_agree_with_their_class() {
-    for name in ["clip_wan", "clip_wan22", "clip_seedvr", "clip_taew2_1", "clip_lighttaew2_1", "clip_taeltx2_3", "clip_ltx2", "clip_ltx2_3"] {
+    let names = [
+        "clip_wan",
+        "clip_wan_odd",
+        "clip_wan22",
+        "clip_seedvr",
+        "clip_taew2_1",
+        "clip_lighttaew2_1",
+        "clip_taeltx2_3",
+        "clip_ltx2",
+        "clip_ltx2_3",
+    ];
+    for name in names {
         let golden = Golden::open(name);
         let cpu = cpu(2);
         let load = LoadOptions { directions: Directions::Both, clips: true, ..LoadOptions::default() };

@@ -12,7 +12,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 40] = [
+const LISTS: [(&str, &str, [bool; 2]); 44] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -25,6 +25,7 @@ const LISTS: [(&str, &str, [bool; 2]); 40] = [
     ("flux2.bfl", "AutoencoderKL", [true, true]),
     ("flux2.diffusers", "AutoencoderKL", [true, true]),
     ("flux2_small_decoder.diffusers", "AutoencoderKL", [true, true]),
+    ("flux2_small_decoder.bfl_decoder", "AutoencoderKL", [false, true]),
     ("taesd.diffusers", "AutoencoderTiny", [true, true]),
     ("taesd.upstream_encoder", "AutoencoderTiny", [true, false]),
     ("taesd.upstream_decoder", "AutoencoderTiny", [false, true]),
@@ -41,6 +42,9 @@ const LISTS: [(&str, &str, [bool; 2]); 40] = [
     ("taeltx2_3.upstream", "TAEHV", [true, true]),
     ("qwen_image.diffusers", "AutoencoderKLWan", [true, true]),
     ("wan21.original", "AutoencoderKLWan", [true, true]),
+    ("wan21_upscale2x.original", "AutoencoderKLWan", [true, true]),
+    ("lightvaew2_1.original", "AutoencoderKLWan", [true, true]),
+    ("qwen2d.original", "AutoencoderKLWan", [true, true]),
     ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
     ("qwen_image21.diffusers", "AutoencoderKLQwenImage21", [true, true]),
     ("qwen_image21.original", "AutoencoderKLQwenImage21", [true, true]),
@@ -60,7 +64,8 @@ const UNUSED: [&str; 2] = [".time_conv.", "bn.num_batches_tracked"];
 
 /// Opens a checkpoint of these tensors, without config.json.
 pub(crate) fn open(tensors: &Shapes) -> Result<Checkpoint> {
-    let file = Hollow::new(tensors, serde_json::json!({}), None);
+    // Deviations of latents are not zero.
+    let file = Hollow::new(tensors, serde_json::json!({}), Some(|_, _, range| vec![1.0; range.count()]));
     block_on(Checkpoint::from_source(Box::new(file), None))
 }
 
@@ -87,7 +92,8 @@ fn check(shapes: &Shapes) -> Result<Checkpoint> {
 
 /// Returns the name in the file of each needed tensor, by its name in diffusers' spelling.
 fn used(checkpoint: &Checkpoint) -> BTreeMap<String, String> {
-    let statistics = ["bn.running_mean", "bn.running_var"].into_iter().filter(|name| checkpoint.tensor(name).is_some());
+    let statistics = ["bn.running_mean", "bn.running_var", "latents_mean", "latents_std"];
+    let statistics = statistics.into_iter().filter(|name| checkpoint.tensor(name).is_some());
     let names = needed(checkpoint).into_keys().chain(statistics.map(str::to_owned));
     names.map(|name| (name.clone(), checkpoint.tensor(&name).unwrap().file_name.clone())).collect()
 }

@@ -130,6 +130,19 @@ fn taesds_own_files_have_half_a_model_each() {
     }
 }
 
+/// Tests a file of one half in BFL's names, which begin with no half.
+#[test]
+fn a_half_of_bfls_by_itself_is_named() {
+    for half in ["encoder.", "decoder."] {
+        let whole: Shapes = key_list("flux2.bfl").into_iter().filter(|(name, _)| name.starts_with(half)).collect();
+        let bare = whole.iter().map(|(name, shape)| (name.replacen(half, "", 1), shape.clone())).collect();
+        assert_eq!(translated(&bare), translated(&whole), "{half}");
+    }
+    // A network with both has other halves than a VAE.
+    let unet = ["up.0.block.0.conv1.weight", "down.0.block.0.conv1.weight"];
+    assert_eq!(half_prefix(unet.into_iter()), "");
+}
+
 /// Tests both spellings with prefixes, in one file and alone.
 #[test]
 fn halves_of_tiny_autoencoders_have_prefixes_in_one_file() {
@@ -271,8 +284,7 @@ fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
         ("AutoencoderKLHunyuanVideo15", "the VAE of HunyuanVideo 1.5"),
         ("AutoencoderKLKVAE", "a KVAE of Kandinsky"),
         ("AutoencoderKLKVAEVideo", "a KVAE of Kandinsky"),
-        ("AutoencoderKLLTX2Video", "the VAE of LTX-Video or LTX-2"),
-        ("AutoencoderKLLTXVideo", "the VAE of LTX-Video or LTX-2"),
+        ("AutoencoderKLLTXVideo", "the VAE of LTX-Video 0.9"),
         ("AutoencoderKLMagvit", "the VAE of EasyAnimate"),
         ("AutoencoderKLMiniMaxH3", "the VAE of MiniMax-H3"),
         ("AutoencoderKLMochi", "the VAE of Mochi"),
@@ -300,7 +312,7 @@ fn other_models_are_refused_by_their_own_names() {
         ("decoder.conv_in.weight", &[1024, 32, 3, 3, 3], "HunyuanImage 3"),
         ("student.dconv_encoder.proj_out.weight", &[8, 8], "Mage-VAE"),
         ("decoder.conv_in_x_t.weight", &[8, 8, 3, 3], "the diffusion decoder of LTX-2.5"),
-        ("decoder.up_blocks.0.res_blocks.0.conv1.conv.weight", &[8, 8, 3, 3, 3], "LTX"),
+        ("decoder.last_scale_shift_table", &[2, 8], "LTX-Video 0.9"),
         ("vquantizer.codebook.weight", &[8, 8], "Stable Cascade"),
         ("decoder.mid.block_1.mix_factor", &[1], "Stable Video Diffusion"),
         ("decoder.blocks.2.blocks.3.stack.5.weight", &[8], "Mochi"),

@@ -60,6 +60,19 @@ fn tiny_without_a_class() {
 fn wan() {
     family("toy_wan");
     family("toy_wan_one_block");
+    family("lightvae");
+}
+
+#[test]
+fn wan_of_odd_widths() {
+    family("toy_wan_odd");
+    family("toy_wan_odd_levels");
+}
+
+#[test]
+fn wan_for_images() {
+    family("toy_qwen2d");
+    family("toy_wan_upscale2x");
 }
 
 #[test]

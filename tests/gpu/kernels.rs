@@ -143,7 +143,12 @@ fn plan_of_one(gpu: &Gpu, problem: &Problem, bindings: Vec<Resource>, weights: u
         stages: vec![problem.name.clone()],
         variants: vec![problem.launch.variant.clone()],
         steps: vec![
-            Step { stage: 0, action: Action::Fetch { from: HostSource::Input(before), to: BufferId(0) }, macs: 0, turns: None },
+            Step {
+                stage: 0,
+                action: Action::Fetch { from: HostSource::Input(before), to: BufferId(0) },
+                macs: 0,
+                turns: None,
+            },
             Step { stage: 0, action, macs: problem.launch.macs, turns: None },
             Step { stage: 0, action: Action::Output { from: BufferId(0), rows: (0, 1) }, macs: 0, turns: None },
         ],

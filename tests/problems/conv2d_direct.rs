@@ -74,7 +74,13 @@ fn problem(
             "conv2d_direct w{width} h{height} c{}->{}{} frames {frames_in}->{frames} taps {times} tile{pixels}x{columns4} {input:?} to {output:?}",
             c_in4 * 4,
             c_out4 * 4,
-            if upsample { " upsample relu" } else if mirror { " mirror" } else { "" }
+            if upsample {
+                " upsample relu"
+            } else if mirror {
+                " mirror"
+            } else {
+                ""
+            }
         ),
         launch: Conv2dDirect { input, output, upsample, times, relu: upsample, mirror, tile, params }.launch(),
         bindings: vec![

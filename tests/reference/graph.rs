@@ -333,7 +333,7 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
     let stored = || &weights.get(&weight.name).unwrap_or_else(|| panic!("no tensor {}", weight.name)).data;
     let stored = || stored().iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
     let taken = match weight.take {
-        WeightSlice::All => stored(),
+        WeightSlice::All | WeightSlice::Filled { .. } => stored(),
         WeightSlice::Tap { taps, index } => in_time(weight, weights, taps, |frames| frames[size(index)]),
         WeightSlice::SumOfTaps { taps } => in_time(weight, weights, taps, |frames| frames.iter().sum()),
         WeightSlice::Rows { start, block, step, of } => {
@@ -421,8 +421,11 @@ fn group_norm_of_frame(x: &Tensor, groups: usize, eps: f64, weight: &[f64], bias
 fn pixel_norm(x: &Tensor, least: f64, eps: f64, gamma: &[f64]) -> Tensor {
     #[expect(clippy::cast_precision_loss, reason = "few channels")]
     let root = (x.channels as f64).sqrt();
-    let lengths: Vec<f64> =
-        x.data.chunks(x.channels).map(|pixel| (pixel.iter().map(|v| v * v).sum::<f64>() + eps * root * root).sqrt()).collect();
+    let lengths: Vec<f64> = x
+        .data
+        .chunks(x.channels)
+        .map(|pixel| (pixel.iter().map(|v| v * v).sum::<f64>() + eps * root * root).sqrt())
+        .collect();
     let data = x
         .data
         .iter()

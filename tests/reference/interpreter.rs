@@ -68,6 +68,7 @@ pub(crate) fn interpret_part(
             WeightSlice::Zeros | WeightSlice::Ones => &Vec::new(),
             WeightSlice::All
             | WeightSlice::Frames { .. }
+            | WeightSlice::Filled { .. }
             | WeightSlice::Inputs { .. }
             | WeightSlice::InputTaps { .. }
             | WeightSlice::Tap { .. }

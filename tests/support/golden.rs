@@ -107,6 +107,9 @@ fn config(metadata: &BTreeMap<String, String>) -> AutoencoderConfig {
             Family::find(family).expect("a family").config();
         config = AutoencoderConfig { packing, own_latents, scaling_factor, latents_mean, latents_std, ..config };
     }
+    if let Network::Wan(wan) = &mut config.network {
+        wan.is_video &= !metadata.contains_key("is_image_only");
+    }
     let channels = config.latent_scale().0.len();
     if let Network::Ltx2(_) = config.network {
         // Files have them; see make_families.py.

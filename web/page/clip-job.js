@@ -5,7 +5,7 @@
 import { transfer } from '../src/worker.js';
 import { ask } from './ask.js';
 import { middle } from './crop.js';
-import { Psnr } from './psnr.js';
+import { checkComparable, Psnr } from './psnr.js';
 import { tell } from './tell.js';
 
 /** @typedef {import('./news.js').Decoder} Decoder */
@@ -43,6 +43,7 @@ export async function decodeClip(decoder, { latents, name, size, frames }, optio
  * encoded
  */
 export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDecode, ...options }) {
+  checkComparable(vae.info);
   const factor = vae.info.pixels_per_latent;
   remarks(footage, factor).forEach((notice) => tell({ type: 'notice', notice }));
   /** @type {Blob[]} */

@@ -167,7 +167,7 @@ export class Input {
    * @returns {Promise<import('./news.js').Plans>}
    */
   async plans(decoder, vae, memoryBudget) {
-    const scale = decoder.info.pixels_per_latent;
+    const scale = decoder.info.decoded_pixels_per_latent;
     if (this.#shape) {
       const [rows, columns] = this.#shape.slice(-2);
       const size = { width: columns * scale, height: rows * scale, memoryBudget };

@@ -4,7 +4,7 @@
 import { LARGEST_CANVAS } from '../src/host-canvas.js';
 import { transfer, WgvaeError } from '../src/worker.js';
 import { ask } from './ask.js';
-import { Psnr } from './psnr.js';
+import { checkComparable, Psnr } from './psnr.js';
 import { tell } from './tell.js';
 
 /** @typedef {import('./news.js').Decoder} Decoder */
@@ -36,6 +36,7 @@ export async function decodePicture(decoder, { file, name, size }, options) {
  * @returns {Promise<(Report | undefined)[]>}
  */
 export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ...options }) {
+  checkComparable(vae.info);
   const latents = await vae.encode(file, options);
   const encoded = vae.report;
   tell({ type: 'latents', name, latents });

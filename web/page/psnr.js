@@ -1,8 +1,20 @@
 // @ts-check
 // Likeness of pictures.
 
+import { WgvaeError } from '../src/worker.js';
+
 /** Highest level of a channel. */
 const MOST = 255;
+
+/**
+ * Checks that decodes are as large as the pictures that encode to the same latents.
+ * @param {import('../src/index.js').ModelFacts} info
+ */
+export function checkComparable({ pixels_per_latent: encoded, decoded_pixels_per_latent: decoded }) {
+  if (encoded === decoded) return;
+  const [expected, found] = [encoded, decoded].map((pixels) => `${pixels} pixels a latent`);
+  throw new WgvaeError('input', `this model's decodes are larger than its pictures: expected ${expected}, found ${found}; drop latents instead`, { expected, found });
+}
 
 /** PSNR of all added pictures together. */
 export class Psnr {

@@ -28,7 +28,7 @@ export class Clips {
     checkObject(options);
     const { width, height, memoryBudget, output = 'bitmap' } = options;
     checkOutput(output, FRAMES);
-    const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
+    const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
     try {
       return this.#loaded.engine.planner.planClip(latents.width, latents.height, this.#moduleOptions({ memoryBudget, output }));
     } catch (error) {

@@ -43,7 +43,7 @@ export class Decoding {
     this.#loaded.throwIfDestroyed();
     checkObject(options);
     const { width, height, ...others } = options;
-    const latents = latentsOf({ width, height }, this.#loaded.info.pixels_per_latent);
+    const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
     const { device, planner } = this.#loaded.engine;
     try {
       return planner.plan(latents.width, latents.height, this.#moduleOptions(others, this.#isFromMemory ? hostOutput(others, !device) : undefined));

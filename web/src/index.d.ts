@@ -552,13 +552,13 @@ export interface Decoder extends LoadedModel {
    *
    * Without a budget it takes milliseconds. With one it usually takes less than a second, and up to
    * seconds for large pictures with small budgets. Throws `input` if a side is not a multiple of
-   * `info.pixels_per_latent`, `budget` if no plan keeps the budget, `too-large`.
+   * `info.decoded_pixels_per_latent`, `budget` if no plan keeps the budget, `too-large`.
    */
   plan(options: PlanOptions): Plan;
   /**
    * Returns the shape of latents, [n, c, h, w]; the n of [n, c, layers, h, w] is n * layers. For
-   * `plan`, multiply h and w by `info.pixels_per_latent`. A file is read whole, and kept for the
-   * next decode of the same Blob or address.
+   * `plan`, multiply h and w by `info.decoded_pixels_per_latent`. A file is read whole, and kept
+   * for the next decode of the same Blob or address.
    */
   shapeOf(latents: LatentsInput, options?: { signal?: AbortSignal }): Promise<[number, number, number, number]>;
   /**
@@ -972,6 +972,11 @@ export interface ModelFacts {
   latent_channels: number;
   /** Pixels of the picture for one latent, in each direction. */
   pixels_per_latent: number;
+  /**
+   * Pixels of a decoded picture for one latent, in each direction. It is twice `pixels_per_latent`
+   * for a decoder that doubles the size (Wan2.1-VAE-upscale2x).
+   */
+  decoded_pixels_per_latent: number;
   /** True if the network has a time axis: then the model can be opened with `clips`. */
   has_time: boolean;
   /**

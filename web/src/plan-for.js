@@ -101,7 +101,7 @@ function planOfPicture(planner, { device, width, height, direction, output = 'bi
     return planner.planEncode(width, height, { memoryBudget, leastMemory, parking });
   }
   const [facts, isOnCpu] = [planner.latents(), device === 'cpu'];
-  const latents = latentsOf({ width, height }, facts.pixels_per_latent);
+  const latents = latentsOf({ width, height }, facts.decoded_pixels_per_latent);
   const form = isShownFromMemory(isOnCpu, facts) ? hostOutput({ output }, isOnCpu) : OUTPUTS[output];
   return planner.plan(latents.width, latents.height, { output: form, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
 }
@@ -113,7 +113,7 @@ function planOfPicture(planner, { device, width, height, direction, output = 'bi
  * @returns {import('./index.js').WholeClipPlan}
  */
 function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, frames) {
-  const { pixels_per_latent: scale, has_time: hasTime, fills_parts: fills } = planner.latents();
+  const { decoded_pixels_per_latent: scale, has_time: hasTime, fills_parts: fills } = planner.latents();
   if (!hasTime) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
   /** @type {import('./index.js').ClipPlan} */
   let plan;

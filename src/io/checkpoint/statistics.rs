@@ -56,7 +56,7 @@ impl Checkpoint {
         if let Some(index) = spread.iter().position(|spread| *spread < 0.0) {
             return Err(Error::Tensor {
                 tensor: wanted[1].to_owned(),
-                expected: "values of 0 or more".to_owned(),
+                expected: format!("{} of 0 or more", if wanted == BATCH_NORM { "variances" } else { "deviations" }),
                 found: format!("{} at element {index}", spread[index]),
             });
         }

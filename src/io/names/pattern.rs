@@ -84,7 +84,12 @@ impl Numbering {
             levels: levels.map_or(0, |highest| u32::from(highest) + 1),
             blocks: first.map_or(u32::MAX, |block| u32::from(block) + 1),
             in_level,
-            last: names.filter_map(|name| number(name, "encoder.down_blocks.")).map(|(level, _)| level).max().unwrap_or(0).into(),
+            last: names
+                .filter_map(|name| number(name, "encoder.down_blocks."))
+                .map(|(level, _)| level)
+                .max()
+                .unwrap_or(0)
+                .into(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Evidence in a file's tensors for a kind of VAE, or for a spelling of names.
 
-use std::collections::BTreeMap;
+use crate::ordered::Map;
 
 /// Evidence for a kind of VAE.
 pub(super) enum Sign {
@@ -13,12 +13,12 @@ pub(super) enum Sign {
     /// The tensor of this name has this shape.
     Shape(&'static str, &'static [u64]),
     /// The tensors fit.
-    Fits(fn(&BTreeMap<&str, &[u64]>) -> bool),
+    Fits(fn(&Map<&str, &[u64]>) -> bool),
 }
 
 impl Sign {
     /// True if the tensors `inside` the VAE (name without prefix -> shape) show this.
-    pub(super) fn fits(&self, inside: &BTreeMap<&str, &[u64]>) -> bool {
+    pub(super) fn fits(&self, inside: &Map<&str, &[u64]>) -> bool {
         match self {
             Self::All(names) => names.iter().all(|name| inside.contains_key(name)),
             Self::Starts(start) => inside.keys().any(|name| name.starts_with(start)),

@@ -1,6 +1,6 @@
 //! The tensor names of each network, in each code base that writes such files.
 
-use std::collections::BTreeMap;
+use crate::ordered::Map;
 
 use super::Layout;
 use super::sign::Sign::{self, Fits, Starts};
@@ -54,10 +54,7 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderKLLTX2Video's",
-        signs: &[
-            Starts("decoder.mid_block.resnets.0.conv1.conv."),
-            Starts("encoder.mid_block.resnets.0.conv1.conv."),
-        ],
+        signs: &[Starts("decoder.mid_block.resnets.0.conv1.conv."), Starts("encoder.mid_block.resnets.0.conv1.conv.")],
         encoder: &["encoder."],
         decoder: &["decoder."],
         table: LTX2_DIFFUSERS,
@@ -320,7 +317,7 @@ const LTX: &[(&str, &str)] = &[
 
 /// True if most of the encoder's downsamplers change the number of channels: their convolutions
 /// make those of a quarter of the pixels. In LDM they keep it.
-fn moves_pixels(inside: &BTreeMap<&str, &[u64]>) -> bool {
+fn moves_pixels(inside: &Map<&str, &[u64]>) -> bool {
     let filters = inside.iter().filter(|(name, _)| name.ends_with(".downsample.conv.weight"));
     let (changing, keeping) = filters.fold((0, 0), |(changing, keeping), (_, shape)| match shape {
         [made, read, ..] if made != read => (changing + 1, keeping),

@@ -1,7 +1,7 @@
 //! Detection of VAEs that this crate does not support, by tensors that only they have, so that
 //! errors can name them.
 
-use std::collections::BTreeMap;
+use crate::ordered::Map;
 
 use super::sign::Sign::{self, All, Contains, Fits, Shape, Starts};
 
@@ -126,11 +126,7 @@ const KINDS: &[Kind] = &[
     Kind { signs: &[Contains(".norm1.norm.")], name: "VidTok", why: "use diffusers' AutoencoderVidTok" },
     Kind {
         // All versions but LTX-2's have one of them: timesteps, or norms before shortcuts.
-        signs: &[
-            Contains("time_embedder."),
-            Contains("scale_shift_table"),
-            Contains(".norm3."),
-        ],
+        signs: &[Contains("time_embedder."), Contains("scale_shift_table"), Contains(".norm3.")],
         name: "the VAE of LTX-Video 0.9",
         why: "LTX-2's is supported; use diffusers' AutoencoderKLLTXVideo",
     },
@@ -151,7 +147,7 @@ const KINDS: &[Kind] = &[
         why: "its result depends on how a clip is cut; use diffusers' AutoencoderKLHunyuanVideo",
     },
     Kind {
-        signs: &[Fits(is_other_video)],
+        signs: &[Fits(is_other_causal), Fits(is_other_video)],
         name: "a video VAE (its convolutions are 3-D)",
         why: "use diffusers' class for it",
     },
@@ -159,7 +155,7 @@ const KINDS: &[Kind] = &[
 
 /// Checks that the tensors `inside` the VAE (name without prefix -> shape) are not of a known,
 /// unsupported kind. The error is the message that names the kind.
-pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
+pub(super) fn check(inside: &Map<&str, &[u64]>) -> Result<(), String> {
     match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
         Some(Kind { name, why, .. }) => Err(format!(
@@ -170,20 +166,26 @@ pub(super) fn check(inside: &BTreeMap<&str, &[u64]>) -> Result<(), String> {
 
 /// True if the first layer of the decoder takes 32 channels and has time, or that of an encoder
 /// with LDM's names has time. Causal convolutions have other names.
-fn is_hunyuan_image3(inside: &BTreeMap<&str, &[u64]>) -> bool {
+fn is_hunyuan_image3(inside: &Map<&str, &[u64]>) -> bool {
     let has_levels = || inside.keys().any(|name| name.starts_with("encoder.down."));
     matches!(inside.get("decoder.conv_in.weight"), Some([_, 32, 3, 3, 3]))
         || matches!(inside.get("encoder.conv_in.weight"), Some([_, _, 3, 3, 3])) && has_levels()
 }
 
 /// True if the first filter of the decoder's first block sees channels one by one.
-fn is_super(inside: &BTreeMap<&str, &[u64]>) -> bool {
+fn is_super(inside: &Map<&str, &[u64]>) -> bool {
     matches!(inside.get("decoder.1.conv.0.weight"), Some([_, 1, 7, 7]))
+}
+
+/// True if a convolution is inside two others and changes no size, as it does in LTX-2.
+fn is_other_causal(inside: &Map<&str, &[u64]>) -> bool {
+    let changes_size = |name: &str| name.contains("samplers.0.conv.conv.") || name.split('.').count() == 6;
+    inside.keys().any(|name| name.contains(".conv.conv.") && !changes_size(name))
 }
 
 /// True if most resnets with `AutoencoderKL`'s names have 3-D convolutions, and no tensor belongs
 /// to `SeedVR` or Wan only.
-fn is_other_video(inside: &BTreeMap<&str, &[u64]>) -> bool {
+fn is_other_video(inside: &Map<&str, &[u64]>) -> bool {
     let filters: Vec<_> =
         inside.iter().filter(|(name, _)| name.contains(".resnets.") && name.ends_with(".conv1.weight")).collect();
     let in_time = filters.iter().filter(|(_, shape)| shape.len() == 5).count();

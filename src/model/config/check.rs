@@ -2,9 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{
-    AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange, Tiny, Wan, invalid, single,
-};
+use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange, Tiny, Wan, invalid, single};
 use crate::error::Result;
 use crate::model::graph::Resize;
 
@@ -137,6 +135,10 @@ fn check_wan(wan: &Wan) -> Result<()> {
     check_range("num_res_blocks", "resnets", wan.num_res_blocks, &LAYERS)?;
     check_range("decoder_base_dim", "channels", wan.decoder_base_dim, &CHANNELS)?;
     check_range("patch_size", "pixels", wan.patch_size, &PATCH)?;
+    check_range("upscale", "pixels", wan.upscale, &PATCH)?;
+    if wan.upscale > 1 && (wan.is_residual || wan.patch_size > 1) {
+        return Err(invalid("upscale", "1 pixel, with residual levels or patches", wan.upscale));
+    }
     let (channels, decoder) = (wan.channels(), wan.decoder_channels());
     channels.iter().chain(&decoder).try_for_each(|count| check_range("dim_mult", "channels", *count, &CHANNELS))?;
     if wan.is_residual {
@@ -146,19 +148,11 @@ fn check_wan(wan: &Wan) -> Result<()> {
         let expected = format!("base_dim ({}), without residual levels", wan.base_dim);
         return Err(invalid("decoder_base_dim", expected, wan.decoder_base_dim));
     }
-    for (change, count) in channels.iter().skip(1).enumerate() {
-        // Doubling the size halves the channels. Doubling time keeps groups of four channels
-        // together.
-        let (factor, expected) = if wan.changes_time(change) {
-            (4, "multiples of 4 channels where time changes")
-        } else {
-            (2, "even numbers of channels")
-        };
-        if !count.is_multiple_of(factor) {
-            return Err(invalid("dim_mult", expected, count));
-        }
+    // Doubling the size halves the channels, rounded down.
+    match channels.iter().skip(1).find(|count| **count < 2) {
+        Some(one) => Err(invalid("dim_mult", "at least 2 channels where the size changes", one)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks that the shortcuts around levels fit the levels' channels, highest resolution first.
@@ -169,10 +163,6 @@ fn check_shortcuts(wan: &Wan, channels: &[u32], decoder: &[u32]) -> Result<()> {
         return Err(invalid("temperal_downsample", expected, format!("{:?}", wan.temperal_downsample)));
     }
     for level in 0..=last {
-        // Doubling time keeps groups of four channels together.
-        if level > 0 && wan.is_video && wan.changes_time(level - 1) && !decoder[level].is_multiple_of(4) {
-            return Err(invalid("dim_mult", "multiples of 4 channels where time changes", decoder[level]));
-        }
         let down = (wan.down_shortcut(level), channels[level.saturating_sub(1)], channels[level]);
         // The decoder begins with the lowest resolution. The highest has no shortcut.
         let up = (level > 0).then(|| (wan.up_shortcut(level - 1), decoder[(level + 1).min(last)], decoder[level]));

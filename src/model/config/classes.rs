@@ -3,10 +3,10 @@
 
 use serde_json::json;
 
-use super::families::{hunyuan_image, ltx2, ltx2_network, qwen_image21, tiny_network, wan21};
+use super::families::{hunyuan_image, ltx2, qwen_image21, tiny_network, wan21};
 use super::fields::{Fields, show};
 use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Reads the fields of one class.
 type Reader = fn(&Fields<'_>) -> Result<AutoencoderConfig>;
@@ -157,6 +157,11 @@ fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConf
     }
     let patch_size = fields.whole("patch_size")?.unwrap_or(known.patch_size);
     let base_dim = fields.whole("base_dim")?.unwrap_or(known.base_dim);
+    // Of Wan2.1-VAE-upscale2x: diffusers returns the four pixels that one becomes as channels.
+    let channels = |field, known: u32| Ok::<u32, Error>(fields.whole(field)?.unwrap_or(known));
+    let made = channels("out_channels", family.out_channels)?;
+    let doubles = !known.is_residual && made == channels("in_channels", family.in_channels)?.saturating_mul(4);
+    let upscale = if doubles { 2 } else { 1 };
     let absent = if known.is_video { base_dim } else { known.decoder_base_dim };
     let network = Wan {
         base_dim,
@@ -167,10 +172,11 @@ fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConf
         is_residual: known.is_residual,
         is_video: known.is_video,
         patch_size,
+        upscale,
     };
     Ok(AutoencoderConfig {
         in_channels: of_pixel(fields, "in_channels", patch_size)?.unwrap_or(family.in_channels),
-        out_channels: of_pixel(fields, "out_channels", patch_size)?.unwrap_or(family.out_channels),
+        out_channels: of_pixel(fields, "out_channels", patch_size * upscale)?.unwrap_or(family.out_channels),
         latent_channels: fields.whole("z_dim")?.unwrap_or(family.latent_channels),
         latents_mean: fields.numbers("latents_mean")?.or(family.latents_mean),
         latents_std: fields.numbers("latents_std")?.or(family.latents_std),
@@ -200,8 +206,9 @@ fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     }
     fields.only("encoder_spatial_padding_mode", &json!("zeros"))?;
     fields.only("scaling_factor", &json!(1.0))?;
-    let known = ltx2_network();
-    let wholes = |field, known: &[u32]| -> Result<Vec<u32>> { Ok(fields.wholes(field)?.unwrap_or_else(|| known.to_vec())) };
+    let known = Ltx2::published();
+    let wholes =
+        |field, known: &[u32]| -> Result<Vec<u32>> { Ok(fields.wholes(field)?.unwrap_or_else(|| known.to_vec())) };
     let reversed = |values: Vec<u32>| values.into_iter().rev().collect::<Vec<u32>>();
     let block_out_channels = wholes("block_out_channels", &known.block_out_channels)?;
     let decoder = wholes("decoder_block_out_channels", &[256, 512, 1024])?;
@@ -213,7 +220,11 @@ fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
         ("decoder_inject_noise", false, decoder_levels + 1),
     ] {
         if fields.get(field).is_some_and(|found| *found != json!(value) && *found != json!(vec![value; count])) {
-            return Err(invalid(field, format!("{count} times {value}"), fields.get(field).map_or(String::new(), show)));
+            return Err(invalid(
+                field,
+                format!("{count} times {value}"),
+                fields.get(field).map_or(String::new(), show),
+            ));
         }
     }
     let residual = fields.flags("upsample_residual")?.unwrap_or_else(|| vec![true; 3]);
@@ -246,9 +257,9 @@ fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 fn size_changes(fields: &Fields<'_>, field: &str) -> Result<Option<Vec<SizeChange>>> {
     let Some(names) = fields.texts(field)? else { return Ok(None) };
     let change = |name: &String| match name.as_str() {
-        "spatial" => Ok(SizeChange { space: true, time: false }),
-        "temporal" => Ok(SizeChange { space: false, time: true }),
-        "spatiotemporal" => Ok(SizeChange { space: true, time: true }),
+        "spatial" => Ok(SizeChange::SPACE),
+        "temporal" => Ok(SizeChange::TIME),
+        "spatiotemporal" => Ok(SizeChange::BOTH),
         other => Err(invalid(field, "\"spatial\", \"temporal\" or \"spatiotemporal\"", other)),
     };
     names.iter().map(change).collect::<Result<_>>().map(Some)

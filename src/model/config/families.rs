@@ -48,6 +48,9 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "taeltx2_3", config: || TAELTX.config() },
     Family { name: "qwen_image", config: wan21 },
     Family { name: "wan21", config: wan21 },
+    Family { name: "wan21_upscale2x", config: || varied(|wan| wan.upscale = 2) },
+    // LightX2V's, with a quarter of the widths.
+    Family { name: "lightvaew2_1", config: || varied(|wan| (wan.base_dim, wan.decoder_base_dim) = (24, 24)) },
     Family { name: "qwen_image_layered", config: || rgba(wan21()) },
     // It has Qwen-Image-Layered's network, and one factor in place of statistics.
     Family { name: "ming_image", config: ming_image },
@@ -329,6 +332,7 @@ pub(super) fn wan21() -> AutoencoderConfig {
         is_residual: false,
         is_video: true,
         patch_size: 1,
+        upscale: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(WAN_MEAN.to_vec()),
@@ -336,6 +340,15 @@ pub(super) fn wan21() -> AutoencoderConfig {
         sample_size: Some(WAN_TILE),
         ..AutoencoderConfig::new(Network::Wan(network), 16)
     }
+}
+
+/// Returns the config of Wan 2.1 with a network that `vary` changes.
+fn varied(vary: fn(&mut Wan)) -> AutoencoderConfig {
+    let mut config = wan21();
+    if let Network::Wan(wan) = &mut config.network {
+        vary(wan);
+    }
+    config
 }
 
 /// Returns the config of the 5B model of Wan 2.2. Its other models have the VAE of Wan 2.1.
@@ -349,6 +362,7 @@ fn wan22() -> AutoencoderConfig {
         is_residual: true,
         is_video: true,
         patch_size: 2,
+        upscale: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(WAN22_MEAN.to_vec()),
@@ -410,6 +424,7 @@ pub(super) fn qwen_image21() -> AutoencoderConfig {
         is_residual: true,
         is_video: false,
         patch_size: 1,
+        upscale: 1,
     };
     AutoencoderConfig {
         latents_mean: Some(QWEN_IMAGE21_MEAN.to_vec()),
@@ -466,27 +481,7 @@ fn seedvr2() -> AutoencoderConfig {
 
 /// Returns the config of LTX-2. Its file has the statistics of its latents.
 pub(super) fn ltx2() -> AutoencoderConfig {
-    AutoencoderConfig::new(Network::Ltx2(ltx2_network()), 128)
-}
-
-const SPACE: SizeChange = SizeChange { space: true, time: false };
-const TIME: SizeChange = SizeChange { space: false, time: true };
-const SPACE_AND_TIME: SizeChange = SizeChange { space: true, time: true };
-
-/// Returns the network of LTX-2.
-pub(super) fn ltx2_network() -> Ltx2 {
-    Ltx2 {
-        block_out_channels: vec![256, 512, 1024, 2048],
-        layers_per_block: vec![4, 6, 6, 2, 2],
-        downsample: vec![SPACE, TIME, SPACE_AND_TIME, SPACE_AND_TIME],
-        decoder_block_out_channels: vec![1024, 512, 256],
-        decoder_layers_per_block: vec![5; 4],
-        upsample: vec![SPACE_AND_TIME; 3],
-        upsample_factor: vec![2; 3],
-        upsample_residual: vec![true; 3],
-        patch_size: 4,
-        decoder_reflects: true,
-    }
+    AutoencoderConfig::new(Network::Ltx2(Ltx2::published()), 128)
 }
 
 /// Returns the config of LTX-2.3 and 2.5.
@@ -496,11 +491,11 @@ fn ltx2_3() -> AutoencoderConfig {
         layers_per_block: vec![4, 6, 4, 2, 2],
         decoder_block_out_channels: vec![1024, 512, 512, 256],
         decoder_layers_per_block: vec![2, 2, 4, 6, 4],
-        upsample: vec![SPACE_AND_TIME, SPACE_AND_TIME, TIME, SPACE],
+        upsample: vec![SizeChange::BOTH, SizeChange::BOTH, SizeChange::TIME, SizeChange::SPACE],
         upsample_factor: vec![2, 1, 2, 2],
         upsample_residual: vec![false; 4],
         decoder_reflects: false,
-        ..ltx2_network()
+        ..Ltx2::published()
     };
     AutoencoderConfig { network: Network::Ltx2(network), ..ltx2() }
 }

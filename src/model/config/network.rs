@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::families::ltx2_network;
 use crate::model::graph::{Regroup, Resize};
 
 /// A network, with everything that its graph depends on except the channels of image and latents.
@@ -135,12 +134,16 @@ pub struct Wan {
     /// True if a shortcut without weights leads around each level, as in Qwen-Image 2.1 and Wan
     /// 2.2.
     pub is_residual: bool,
-    /// True if the filters reach over three frames. In Qwen-Image 2.1, which is for images, they
-    /// have no taps in time.
+    /// True if the filters reach over three frames. In Qwen-Image 2.1 and Qwen2D-VAE, which are for
+    /// images, they have no taps in time.
     pub is_video: bool,
     /// Side of the squares of image pixels that one pixel of the highest level holds in its
     /// channels, or 1. In Wan 2.2 it is 2.
     pub patch_size: u32,
+    /// Side of the squares of pixels that the decoder makes of one pixel, or 1. In
+    /// Wan2.1-VAE-upscale2x it is 2: a decode is twice as wide and high as an image that encodes to
+    /// the same latents.
+    pub upscale: u32,
 }
 
 impl Wan {
@@ -207,6 +210,13 @@ pub struct SizeChange {
 }
 
 impl SizeChange {
+    /// A change of height and width.
+    pub(crate) const SPACE: Self = Self { space: true, time: false };
+    /// A change of the number of frames.
+    pub(crate) const TIME: Self = Self { space: false, time: true };
+    /// A change of all three.
+    pub(crate) const BOTH: Self = Self { space: true, time: true };
+
     /// Returns the number of frames on one side for a frame on the other.
     pub(crate) fn frames(self) -> u32 {
         if self.time { 2 } else { 1 }
@@ -259,6 +269,22 @@ pub struct Ltx2Level {
 }
 
 impl Ltx2 {
+    /// Returns the network of LTX-2.
+    pub(crate) fn published() -> Self {
+        Self {
+            block_out_channels: vec![256, 512, 1024, 2048],
+            layers_per_block: vec![4, 6, 6, 2, 2],
+            downsample: vec![SizeChange::SPACE, SizeChange::TIME, SizeChange::BOTH, SizeChange::BOTH],
+            decoder_block_out_channels: vec![1024, 512, 256],
+            decoder_layers_per_block: vec![5; 4],
+            upsample: vec![SizeChange::BOTH; 3],
+            upsample_factor: vec![2; 3],
+            upsample_residual: vec![true; 3],
+            patch_size: 4,
+            decoder_reflects: true,
+        }
+    }
+
     /// Returns the levels of the decoder, lowest resolution first.
     pub(crate) fn decoder_levels(&self) -> Vec<Ltx2Level> {
         let level = |index: usize| Ltx2Level {
@@ -317,6 +343,8 @@ pub(crate) struct NetworkFacts {
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
     /// rows and columns that do not fill a square.
     pub(crate) image_patch: u32,
+    /// Factor between the sides of a decode and of an image that encodes to the same latents.
+    pub(crate) upscale: u32,
 }
 
 impl Network {
@@ -332,6 +360,7 @@ impl Network {
             fills_parts: false,
             least_latents: 1,
             image_patch: 1,
+            upscale: 1,
         };
         match self {
             Self::Kl(kl) => {
@@ -356,8 +385,9 @@ impl Network {
                     .is_video
                     .then(|| (1..wan.dim_mult.len()).filter(|level| wan.changes_time(level - 1)).count()),
                 image_patch: wan.patch_size,
+                upscale: wan.upscale,
                 ..image(
-                    if wan.is_video { "AutoencoderKLWan" } else { "AutoencoderKLQwenImage21" },
+                    if wan.is_video || !wan.is_residual { "AutoencoderKLWan" } else { "AutoencoderKLQwenImage21" },
                     wan.dim_mult.len() + patch_levels(wan.patch_size),
                 )
             },
@@ -422,9 +452,9 @@ impl Network {
                 tiny.grow_frames = (0..tiny.temporal_downsample.len()).rev().map(|change| tiny.times(change)).collect();
             }
             Self::Wan(wan) if !halves.encoder => wan.base_dim = wan.decoder_base_dim,
-            Self::Wan(wan) if !halves.decoder => wan.decoder_base_dim = wan.base_dim,
+            Self::Wan(wan) if !halves.decoder => (wan.decoder_base_dim, wan.upscale) = (wan.base_dim, 1),
             Self::Ltx2(network) => {
-                let known = ltx2_network();
+                let known = Ltx2::published();
                 if !halves.encoder {
                     network.take_encoder_of(&known);
                 }
@@ -465,6 +495,7 @@ impl Network {
                 ("num_res_blocks", left.num_res_blocks == right.num_res_blocks),
                 ("is_residual", left.is_residual == right.is_residual),
                 ("patch_size", left.patch_size == right.patch_size),
+                ("upscale", left.upscale == right.upscale),
                 // Weights without a list do not tell.
                 (
                     "temperal_downsample",

@@ -38,7 +38,7 @@ impl Derived {
             tiny::derive(&shapes, halves)
         } else if shapes.any(&|name| name.ends_with(".gamma")) {
             wan::derive(&shapes, halves)
-        } else if !shapes.any(&|name| name.contains("norm")) {
+        } else if !shapes.any(&|name| name.contains("norm")) && shapes.reach_over_frames() {
             ltx2::derive(&shapes, halves)
         } else {
             kl::derive(&shapes, halves)

@@ -1,6 +1,5 @@
 //! A plan in the making: stored tensors and their chunks, buffers, weights, parameters, steps.
 
-use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -10,7 +9,7 @@ use crate::kernels::weights::WeightLayout;
 use crate::kernels::{Launch, Variant};
 use crate::limits::DeviceLimits;
 use crate::model::graph::{TensorId, Weight};
-use crate::ordered::Ordered as _;
+use crate::ordered::Map;
 use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::Node;
 use crate::plan::partition::{Partition, RowRange};
@@ -52,14 +51,14 @@ pub(in crate::plan) struct Lowering<'a> {
     /// Output of each stage.
     stored: Vec<Stored>,
     /// Stage that produces each tensor.
-    producers: BTreeMap<TensorId, usize>,
+    producers: Map<TensorId, usize>,
     /// Finished norms, by index: scale and shift of each channel.
-    pub(super) norms: BTreeMap<usize, BufferId>,
+    pub(super) norms: Map<usize, BufferId>,
     /// Norms of the past frames, by index of the norm.
-    pub(super) past_norms: BTreeMap<usize, BufferId>,
+    pub(super) past_norms: Map<usize, BufferId>,
     /// States, by name of the convolution that reads them.
-    pub(super) states: BTreeMap<String, StateId>,
-    weights: BTreeMap<WeightKey, WeightId>,
+    pub(super) states: Map<String, StateId>,
+    weights: Map<WeightKey, WeightId>,
     variants: FxHashMap<Variant, usize>,
     /// The last few variants that were launched.
     recent: [usize; 4],
@@ -93,7 +92,7 @@ impl<'a> Lowering<'a> {
         let mut plan = Plan::empty(names, limits, options);
         plan.steps.reserve(steps);
         let producer = |(index, stage): (usize, &Stage)| Some((stage.output()?, index));
-        let producers = fused.stages.iter().enumerate().filter_map(producer).into_map();
+        let producers = fused.stages.iter().enumerate().filter_map(producer).collect();
         let stored = fused.stages.iter().zip(nodes).map(|(stage, node)| Stored {
             partition: node.partition.clone(),
             chunks: vec![None; node.partition.count()],
@@ -108,10 +107,10 @@ impl<'a> Lowering<'a> {
             choice,
             stored: stored.collect(),
             producers,
-            norms: BTreeMap::new(),
-            past_norms: BTreeMap::new(),
-            states: BTreeMap::new(),
-            weights: BTreeMap::new(),
+            norms: Map::new(),
+            past_norms: Map::new(),
+            states: Map::new(),
+            weights: Map::new(),
             variants: FxHashMap::default(),
             recent: [usize::MAX; 4],
             params: FxHashMap::default(),
@@ -232,7 +231,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn weight(&mut self, weight: &Weight, layout: WeightLayout, factor: f32) -> Resource {
         let used = WeightUse::new(weight, layout, factor, self.options.storage);
         let next = WeightId(self.plan.weights.len());
-        let id = *self.weights.entry(used.key()).or_insert(next);
+        let id = *self.weights.or_insert(used.key(), next);
         if id == next {
             self.plan.weights.push(used);
         }

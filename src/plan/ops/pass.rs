@@ -1,8 +1,7 @@
 //! The scratch memory of a pass. A buffer is made when a stage first needs it, as large as the
 //! largest need of any stage of the pass.
 
-use std::collections::BTreeMap;
-
+use crate::ordered::Map;
 use crate::plan::node::{Node, Scratch, pass_scratch};
 use crate::plan::{BufferId, PlanOptions};
 
@@ -80,7 +79,7 @@ pub(super) struct PassScratch {
     /// True if each stage has filters of its own. Otherwise the stages use one memory in turn.
     pub(super) own_filters: bool,
     /// Transformed filters of each stage; if the memory is shared, only those of the last stage.
-    pub(super) filters: BTreeMap<usize, Vec<FilterPart>>,
+    pub(super) filters: Map<usize, Vec<FilterPart>>,
     /// Buffers of transformed filters that stages use in turn.
     pub(super) shared_filters: Vec<BufferId>,
     pub(super) attention: Option<Block>,

@@ -6,6 +6,7 @@ use crate::kernels::weights::WeightLayout;
 use crate::limits::DeviceKind;
 use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::fused::{Conv, Residual, Role};
+use crate::plan::manifest::rows_of_frames;
 use crate::plan::node::Scratch;
 use crate::plan::partition::{Partition, ROW_STEP, RowRange};
 use crate::plan::{PlanOptions, Resource};
@@ -157,7 +158,7 @@ impl Lowering<'_> {
     /// Returns the filter and the bias of `product`, with `times` taps in time.
     fn product_weights(&mut self, product: &Product<'_>, times: u32) -> (Resource, Resource) {
         let c_in = self.fused.shape(product.input).channels;
-        let c_out = self.fused.shape(product.output).channels * product.phases;
+        let c_out = rows_of_frames(self.fused.shape(product.output).channels, product.phases);
         let weight = self.weight(product.weight, WeightLayout::filter(times, 1, c_in, c_out), 1.0);
         let bias = self.weight(product.bias, WeightLayout::Vector { channels: c_out }, product.bias_scale);
         (weight, bias)

@@ -70,7 +70,8 @@ impl Lowering<'_> {
                 x_width: from.width,
                 x_frames: from.frames,
                 x_channels4: from.channels4(),
-                x_offset: (first - held.start) * from.width * from.pixel4() + kind.read(from.frames).0 * from.channels4(),
+                x_offset: (first - held.start) * from.width * from.pixel4()
+                    + kind.read(from.frames).0 * from.channels4(),
                 y_offset: (rows.start - own.start) * row,
                 y_row: row,
                 side: kind.side(),

@@ -1,13 +1,12 @@
 //! The state from which nodes are made: the stages before, and the division of the next output into
 //! chunks.
 
-use std::collections::BTreeMap;
-
 use crate::error::{Error, Result};
 use crate::kernels::WORKGROUP;
 use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::model::graph::{TensorId, Window};
+use crate::ordered::Map;
 use crate::plan::PlanOptions;
 use crate::plan::fused::{Fused, Role, Stage};
 use crate::plan::node::{Node, Scratch, StageRead};
@@ -39,13 +38,13 @@ pub(in crate::plan) struct Sizing<'a> {
     /// Nodes of the stages so far.
     nodes: Vec<Node>,
     /// Stage that produces each tensor.
-    producers: BTreeMap<TensorId, usize>,
+    producers: Map<TensorId, usize>,
 }
 
 impl<'a> Sizing<'a> {
     pub(in crate::plan) fn new(fused: &'a Fused, limits: &'a DeviceLimits, options: &'a PlanOptions) -> Self {
         let choice = options.choice(limits);
-        Self { fused, limits, options, choice, nodes: Vec::new(), producers: BTreeMap::new() }
+        Self { fused, limits, options, choice, nodes: Vec::new(), producers: Map::new() }
     }
 
     /// Adds the node of `stage`, the next stage.

@@ -6,8 +6,8 @@ use std::ops::Range;
 use crate::kernels::Launch;
 use crate::kernels::choice::{ConvAlgorithm, Transforms};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
-use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
 use crate::kernels::weights::WeightLayout;
+use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE, WeightsParams};
 use crate::limits::DeviceLimits;
 use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
@@ -125,8 +125,8 @@ impl Lowering<'_> {
     pub(super) fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input_shape, shape) = self.fused.shapes_of(conv);
         let grid = grid(self.fused, conv, self.options, self.limits);
-        let bias = self.bias(conv);
         let filters = self.transformed_filters(conv, &grid);
+        let bias = self.bias(conv);
         let target = self.place(conv.output, chunk);
         let own = self.rows(chunk);
         let (v, m) = (self.shared(Shared::V), self.shared(Shared::M));
@@ -273,7 +273,12 @@ impl Lowering<'_> {
         // A norm that was applied before includes the activation.
         let activation = conv.prologue.activation.filter(|_| !normalises_before(ConvAlgorithm::Winograd, conv));
         let doubling = conv.prologue.doubling;
-        let prologue = winograd::WinogradPrologue { normalize: source.norm.is_some(), activation, doubling, mirror: conv.mirrors() };
+        let prologue = winograd::WinogradPrologue {
+            normalize: source.norm.is_some(),
+            activation,
+            doubling,
+            mirror: conv.mirrors(),
+        };
         let frame4 = input_shape.channels4();
         let params = InParams {
             tiles: tiles.tiles(),

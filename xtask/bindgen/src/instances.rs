@@ -18,7 +18,7 @@ pub(crate) struct Instances {
 /// Lines in which wasm-bindgen's glue for the web exports its start function and takes the
 /// instance.
 const EXPORTS_AT_THE_END: &str = "export { initSync, __wbg_init as default };";
-const INSTANCE: &str = "    wasm = instance.exports;";
+const INSTANCE: &str = "wasm = instance.exports;";
 
 const MAKE_INSTANCE: &str = "/**
  * The module's classes and functions, of an instance that `init` starts. What wasm exports is
@@ -37,7 +37,7 @@ pub(crate) fn make(script: &str, types: &str, name: &str) -> Result<Instances> {
         [end, taken] == [1, 1],
         "wasm-bindgen's glue has changed: \"{EXPORTS_AT_THE_END}\" {end} times, \"{INSTANCE}\" {taken} times"
     );
-    let script = script.join("\n").replace(INSTANCE, "    wasm = watch(instance.exports);");
+    let script = script.join("\n").replace(INSTANCE, "wasm = watch(instance.exports);");
     let all = [&names.classes[..], &names.functions].concat().join(", ");
     let script = script.replace(EXPORTS_AT_THE_END, &format!("return {{ {all}, init: __wbg_init }};"));
     // A line at the head of a file that tells other tools where the types are.
@@ -49,15 +49,18 @@ pub(crate) fn make(script: &str, types: &str, name: &str) -> Result<Instances> {
     })
 }
 
-/// Returns the lines of `script` outside documentation, which stands in the types as well. No user
-/// should have to fetch it.
+/// Returns the lines of `script` outside documentation, which stands in the types as well, and
+/// without indentation. No user should have to fetch either.
 fn without_docs(script: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
-    script.lines().filter(move |line| {
-        let doc = inside || line.trim_start().starts_with("/**");
-        inside = doc && !line.ends_with("*/");
-        !doc
-    })
+    script
+        .lines()
+        .filter(move |line| {
+            let doc = inside || line.trim_start().starts_with("/**");
+            inside = doc && !line.ends_with("*/");
+            !doc
+        })
+        .map(str::trim_start)
 }
 
 /// Names that the glue exports.
@@ -121,8 +124,8 @@ mod tests {
         let made = make(SCRIPT, TYPES, "wgvae").unwrap();
         assert_eq!(
             made.script,
-            "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch) {\nclass Gpu {\n    free() {}\n}\nfunction version() {}\nfunction start(instance) {\n\
-             \x20   wasm = watch(instance.exports);\n}\nreturn { Gpu, version, init: __wbg_init };\n}\n"
+            "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch) {\nclass Gpu {\nfree() {}\n}\nfunction version() {}\nfunction start(instance) {\n\
+             wasm = watch(instance.exports);\n}\nreturn { Gpu, version, init: __wbg_init };\n}\n"
         );
         for part in [
             "declare class Gpu {",

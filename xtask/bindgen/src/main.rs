@@ -4,6 +4,7 @@
 //! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER NAME BUDGET`, the budget in
 //! bytes of both halves after gzip -9.
 
+mod imports;
 mod instances;
 
 use std::fs;
@@ -54,7 +55,11 @@ fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
     bindgen.generate(folder).with_context(|| format!("wasm-bindgen refused {}", module.display()))?;
     let [script, types] = ["js", "d.ts"].map(|end| folder.join(format!("{name}.{end}")));
     let made = instances::make(&read(&script)?, &read(&types)?, name)?;
-    fs::write(&script, made.script)?;
+    let wasm = folder.join(format!("{name}_bg.wasm"));
+    let content = fs::read(&wasm).with_context(|| format!("could not read {}", wasm.display()))?;
+    let (content, text) = imports::shorten(&content, &made.script)?;
+    fs::write(&wasm, content)?;
+    fs::write(&script, text)?;
     fs::write(&types, made.types)?;
     Ok(())
 }

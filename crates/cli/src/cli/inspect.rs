@@ -139,7 +139,9 @@ fn image_text(config: &AutoencoderConfig) -> Option<String> {
 
 fn latents_text(config: &AutoencoderConfig) -> String {
     let describe = |unscaled| {
-        format!("{} channels, {} pixels a side each", config.channels(unscaled), config.latent_factor(unscaled))
+        let (encoded, decoded) = (config.latent_factor(unscaled), config.decoded_factor(unscaled));
+        let decoded = if decoded == encoded { String::new() } else { format!(", {decoded} in a decode") };
+        format!("{} channels, {encoded} pixels a side each{decoded}", config.channels(unscaled))
     };
     if config.patch == 1 {
         describe(LatentSpace::Vae)

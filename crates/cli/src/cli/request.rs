@@ -34,7 +34,7 @@ pub(super) fn check_weights(checkpoint: &Checkpoint, operation: Direction) -> Re
 
 /// Returns the size of the latents that decode to a picture of `size` pixels.
 fn latent_size(flag: &str, size: Size, config: &AutoencoderConfig, space: LatentSpace) -> Result<Size> {
-    let (factor, latent) = (config.image_step(space), config.latent_factor(space));
+    let (factor, latent) = (config.decoded_step(space), config.decoded_factor(space));
     if !size.width.is_multiple_of(factor) || !size.height.is_multiple_of(factor) {
         let below = |extent: u32| (extent / factor).max(1) * factor;
         let above = |extent: u32| extent.div_ceil(factor).checked_mul(factor).unwrap_or_else(|| below(extent));

@@ -59,6 +59,11 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     checkpoint.check_encoder()?;
     checkpoint.check_decoder()?;
     let config = checkpoint.config();
+    let (encoded, decoded) = (config.latent_factor(LatentSpace::Vae), config.decoded_factor(LatentSpace::Vae));
+    if encoded != decoded {
+        let expected = format!("a model whose decodes are as large as its images, {encoded} pixels a latent");
+        return Err(Error::input(checkpoint.name(), expected, format!("{decoded} pixels a latent in a decode")));
+    }
     let file = args.size.open(&args.image, Taken::by(config, config.latent_factor(LatentSpace::Vae))).await?;
     let (count, size) = (file.source().count, file.source().size);
     if count != 1 {

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use wgvae::config::AutoencoderConfig;
 use wgvae::tiling::{Blend, BlendRule};
-use wgvae::{Error, Result, Size, Tiling};
+use wgvae::{Error, LatentSpace, Result, Size, Tiling};
 
 /// Tilings that the user can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,10 +95,11 @@ pub(super) fn tiling_json(tiling: Tiling, config: &AutoencoderConfig, latents: S
         Tiling::Estimate => return json!({ "name": TilingArg::Estimate.name(), "tiles": 1 }),
         Tiling::Blend(blend) => blend,
     };
+    let factor = config.decoded_factor(LatentSpace::Vae);
     json!({
         "name": name_of(blend.rule()).name(),
-        "tile_pixels": blend.tile() * config.spatial_factor(),
-        "overlap_pixels": blend.overlap() * config.spatial_factor(),
+        "tile_pixels": blend.tile() * factor,
+        "overlap_pixels": blend.overlap() * factor,
         "tiles": tiles(tiling, latents),
     })
 }

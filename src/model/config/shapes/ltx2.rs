@@ -1,7 +1,6 @@
 //! Derivation of networks like `AutoencoderKLLTX2Video`.
 
 use super::votes::{Needed, Shapes, most_common};
-use crate::model::config::families::ltx2_network;
 use crate::model::config::{AutoencoderConfig, Halves, Ltx2, Network, SizeChange};
 
 /// Derives the config of the network that `shapes` show.
@@ -9,7 +8,7 @@ use crate::model::config::{AutoencoderConfig, Halves, Ltx2, Network, SizeChange}
 /// Weights show neither shortcuts nor borders. So those of LTX-2 are assumed if all size changes of
 /// the decoder also change time, and those of LTX-2.3 otherwise.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
-    let mut network = Ltx2 { patch_size: shapes.image_patch(), ..ltx2_network() };
+    let mut network = Ltx2 { patch_size: shapes.image_patch(), ..Ltx2::published() };
     if halves.decoder {
         decoder(shapes, &mut network).ok_or("decoder.up_blocks.0.upsamplers.0.conv.weight")?;
     }
@@ -23,16 +22,18 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
 }
 
 fn decoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
-    let resampler = |level: u32| format!("decoder.up_blocks.{level}.upsamplers.0.conv.weight");
     let levels = 0..shapes.count("decoder.up_blocks");
     let made = shapes.levels("decoder.up_blocks")?;
-    let read: Vec<u32> = levels.clone().map(|level| shapes.extent(&resampler(level), 1)).collect::<Option<_>>()?;
-    let rows: Vec<u32> = levels.clone().map(|level| shapes.extent(&resampler(level), 0)).collect::<Option<_>>()?;
-    let change = |(rows, made): (&u32, &u32)| size_change(rows.checked_div(*made)?);
-    network.upsample = rows.iter().zip(&made).map(change).collect::<Option<_>>()?;
-    network.upsample_factor = read.iter().zip(&made).map(|(read, made)| read.checked_div(*made)).collect::<Option<_>>()?;
-    let is_first = network.upsample.iter().all(|change| change.space && change.time);
-    (network.upsample_residual, network.decoder_reflects) = (vec![is_first; read.len()], is_first);
+    let read: Vec<u32> = middle(shapes, "decoder").into_iter().chain(made.iter().copied()).take(made.len()).collect();
+    let change = |(level, made): (u32, &u32)| {
+        let conv = format!("decoder.up_blocks.{level}.upsamplers.0.conv");
+        size_change(shapes, &conv, |rows| rows.checked_div(*made))
+    };
+    network.upsample = levels.clone().zip(&made).map(change).collect::<Option<_>>()?;
+    network.upsample_factor =
+        read.iter().zip(&made).map(|(read, made)| read.checked_div(*made)).collect::<Option<_>>()?;
+    let is_first = network.upsample.iter().all(|change| *change == SizeChange::BOTH);
+    (network.upsample_residual, network.decoder_reflects) = (vec![is_first; made.len()], is_first);
     network.decoder_block_out_channels = read;
     let counts = levels.map(|level| shapes.count(&format!("decoder.up_blocks.{level}.resnets")));
     network.decoder_layers_per_block =
@@ -42,12 +43,11 @@ fn decoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
 
 fn encoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
     let levels = 0..shapes.count("encoder.down_blocks");
-    let last = |name: &str| name.starts_with("encoder.mid_block.resnets.") && name.ends_with(".weight");
     let read = shapes.levels("encoder.down_blocks")?;
-    let made: Vec<u32> = read.into_iter().skip(1).chain(shapes.most_common_first_extent(&last)).collect();
+    let made: Vec<u32> = read.into_iter().skip(1).chain(middle(shapes, "encoder")).collect();
     let change = |(level, made): (u32, &u32)| {
-        let rows = shapes.extent(&format!("encoder.down_blocks.{level}.downsamplers.0.conv.weight"), 0)?;
-        size_change(made.checked_div(rows)?)
+        let conv = format!("encoder.down_blocks.{level}.downsamplers.0.conv");
+        size_change(shapes, &conv, |rows| made.checked_div(rows))
     };
     network.downsample = levels.clone().zip(&made).map(change).collect::<Option<_>>()?;
     network.block_out_channels = made;
@@ -56,13 +56,18 @@ fn encoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
     Some(())
 }
 
-/// Returns the size change that makes one pixel of so many, or as many of one.
-fn size_change(places: u32) -> Option<SizeChange> {
-    let (space, time) = match places {
-        2 => (false, true),
-        4 => (true, false),
-        8 => (true, true),
-        _ => return None,
-    };
-    Some(SizeChange { space, time })
+/// Returns the channels of the middle block of `half`.
+fn middle(shapes: &Shapes<'_>, half: &str) -> Option<u32> {
+    let start = format!("{half}.mid_block.resnets.");
+    shapes.most_common_first_extent(&|name| name.starts_with(&start))
+}
+
+/// Returns the size change of the convolution `conv`, by the first of its tensors with rows for
+/// one. `places` gives the pixels on one side for a pixel on the other.
+fn size_change(shapes: &Shapes<'_>, conv: &str, places: impl Fn(u32) -> Option<u32>) -> Option<SizeChange> {
+    let rows = ["weight", "bias"].map(|part| shapes.extent(&format!("{conv}.{part}"), 0));
+    rows.into_iter().flatten().find_map(|rows| {
+        let places = places(rows)?;
+        [SizeChange::SPACE, SizeChange::TIME, SizeChange::BOTH].into_iter().find(|change| change.places() == places)
+    })
 }

@@ -69,7 +69,7 @@ impl Half {
         let extent = |number: u32, part: &str, axis| shapes.extent(&format!("{layers}.{number}.{part}"), axis);
         let mut half = Self { channels: Vec::new(), blocks: Vec::new(), patch: 1, frames: Vec::new() };
         let numbers = shapes.numbers(layers, &|rest| rest.starts_with("conv.") && rest.matches('.').count() == 2);
-        let first = *numbers.first()?;
+        let first = *numbers.items().first()?;
         // Levels without blocks come first in an encoder.
         if is_encoder && is_video {
             half.push(&[extent(0, "weight", 0), extent(0, "bias", 0), extent(2, "conv.weight", 0)], 0);
@@ -82,7 +82,7 @@ impl Half {
             // Before it come a layer that puts pixels into channels, a convolution and a `ReLU`.
             half.patch = 2;
         }
-        for &start in &numbers {
+        for &start in numbers.items() {
             if start > 0 && numbers.contains(&(start - 1)) {
                 continue;
             }
@@ -106,7 +106,7 @@ impl Half {
             }
         }
         if is_video && !is_encoder {
-            let last = shapes.numbers(layers, &|_| true).last().copied()?;
+            let last = shapes.numbers(layers, &|_| true).items().last().copied()?;
             let before = half.channels.last().copied();
             half.push(&[extent(last, "weight", 1), extent(last.saturating_sub(2), "weight", 0), before], 0);
         }
@@ -135,7 +135,7 @@ impl Half {
 /// Returns the latent channels, which the first layer of the decoder and the last of the encoder
 /// show. If they differ, a number of a published model wins.
 fn latent_channels(shapes: &Shapes<'_>, halves: Halves) -> Result<u32, Needed> {
-    let last = shapes.numbers("encoder.layers", &|_| true).last().copied().unwrap_or_default();
+    let last = shapes.numbers("encoder.layers", &|_| true).items().last().copied().unwrap_or_default();
     let made = ["weight", "bias"].map(|part| shapes.extent(&format!("encoder.layers.{last}.{part}"), 0));
     let witnesses = made.into_iter().chain([shapes.extent("decoder.layers.0.weight", 1)]).flatten();
     let published = |channels: &u32| FAMILIES.iter().any(|family| family.config().latent_channels == *channels);

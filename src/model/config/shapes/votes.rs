@@ -1,8 +1,8 @@
 //! Numbers that several tensors show, decided by majority.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::ordered::Ordered as _;
+use crate::ordered::{Set, by_key};
 
 /// Name of a tensor that is needed to derive a number.
 pub(super) type Needed = &'static str;
@@ -27,12 +27,13 @@ impl<'a> Shapes<'a> {
     }
 
     /// Collects the numbers after `prefix` in names whose rest after the number `fits`.
-    pub(super) fn numbers(&self, prefix: &str, fits: &dyn Fn(&str) -> bool) -> BTreeSet<u32> {
+    pub(super) fn numbers(&self, prefix: &str, fits: &dyn Fn(&str) -> bool) -> Set<u32> {
         let number = |name: &String| {
             let (number, rest) = name.strip_prefix(prefix)?.strip_prefix('.')?.split_once('.')?;
             number.parse().ok().filter(|_| fits(rest))
         };
-        self.0.keys().filter_map(number).into_set()
+        let numbers: Vec<u32> = self.0.keys().filter_map(number).collect();
+        by_key(numbers.iter().map(|number| u64::from(*number))).map(|index| numbers[index]).collect()
     }
 
     /// Returns the extent of an axis of one tensor.
@@ -73,20 +74,23 @@ impl<'a> Shapes<'a> {
     /// first level. Blocks are numbered throughout: resnets, and between the levels `resampler`s.
     pub(super) fn numbered_levels(&self, blocks: &str, resampler: &str) -> Option<(Vec<u32>, u32)> {
         let changes = self.numbers(blocks, &|rest| rest.starts_with(resampler));
-        let resnets = self.numbers(blocks, &|_| true).difference(&changes).copied().into_set();
+        let mut resnets = self.numbers(blocks, &|_| true);
+        resnets.retain(|number| !changes.contains(number));
         let channels = |first: u32, end: u32| {
-            let numbers: Vec<String> = resnets.range(first..end).map(|number| format!("{blocks}.{number}.")).collect();
+            let inside = resnets.items().iter().filter(|number| (first..end).contains(*number));
+            let numbers: Vec<String> = inside.map(|number| format!("{blocks}.{number}.")).collect();
             self.most_common_first_extent(&|name| {
                 shows_channels(name) && numbers.iter().any(|number| name.starts_with(number))
             })
         };
         let mut first = 0;
         let mut levels = Vec::new();
-        for end in changes.iter().copied().chain([u32::MAX]) {
+        for end in changes.items().iter().copied().chain([u32::MAX]) {
             levels.push(channels(first, end)?);
             first = end.saturating_add(1);
         }
-        let in_first_level = resnets.range(..changes.first().copied().unwrap_or(u32::MAX)).count();
+        let end = changes.items().first().copied().unwrap_or(u32::MAX);
+        let in_first_level = resnets.items().iter().filter(|number| **number < end).count();
         Some((levels, in_first_level.try_into().unwrap_or(u32::MAX)))
     }
 
@@ -96,6 +100,11 @@ impl<'a> Shapes<'a> {
         let (taken, made) = self.image_extents();
         let channels = |extent: Option<u32>| extent.map(|extent| if extent.is_multiple_of(3) { 3 } else { 4 });
         (channels(taken.or(made)).unwrap_or(3), channels(made.or(taken)).unwrap_or(3))
+    }
+
+    /// Derives the side of the squares of pixels that a decoder makes of one pixel.
+    pub(super) fn upscale(&self) -> u32 {
+        if matches!(self.image_extents().1, Some(12 | 16)) { 2 } else { 1 }
     }
 
     /// Derives the side of the squares of image pixels that a network holds in channels.
@@ -111,7 +120,7 @@ impl<'a> Shapes<'a> {
     /// Returns the channels of the first convolution's input and of the last one's output. Those of
     /// a tiny autoencoder hold a square of 1, 2 or 4 pixels a side.
     fn image_extents(&self) -> (Option<u32>, Option<u32>) {
-        let last = self.numbers("decoder.layers", &|_| true).last().copied().unwrap_or_default();
+        let last = self.numbers("decoder.layers", &|_| true).items().last().copied().unwrap_or_default();
         let seen = |name: &str, axis| self.extent(name, axis).filter(|extent| matches!(extent, 3 | 4 | 12 | 16 | 48));
         let made = |part: &str| {
             [format!("decoder.conv_out.{part}"), format!("decoder.layers.{last}.{part}")].map(|name| seen(&name, 0))

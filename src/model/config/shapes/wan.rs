@@ -2,6 +2,7 @@
 
 use super::votes::{Needed, Shapes, most_common};
 use crate::model::config::{AutoencoderConfig, Halves, Network, Wan};
+use crate::ordered::Set;
 
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -29,8 +30,9 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         num_res_blocks,
         temperal_downsample,
         is_residual,
-        is_video: !is_residual || shapes.reach_over_frames(),
+        is_video: shapes.reach_over_frames(),
         patch_size: if is_residual { shapes.image_patch() } else { 1 },
+        upscale: if is_residual { 1 } else { shapes.upscale() },
     };
     Ok(AutoencoderConfig::new(Network::Wan(network), shapes.latent_channels()?))
 }
@@ -81,11 +83,11 @@ fn changes_of_half(shapes: &Shapes<'_>, halves: Halves, levels: usize) -> Vec<bo
         return (0..changes).rev().map(|level| changed.contains(&level)).collect();
     }
     let blocks = "encoder.down_blocks";
-    let of = |part: &str| -> std::collections::BTreeSet<u32> {
+    let of = |part: &str| -> Set<u32> {
         shapes.numbers(blocks, &|rest| rest.trim_start_matches("downsampler.").starts_with(part))
     };
     let changed = of("time_conv.");
-    of("resample.").iter().map(|number| changed.contains(number)).collect()
+    of("resample.").items().iter().map(|number| changed.contains(number)).collect()
 }
 
 /// Returns the channels at full resolution, by the tensors there: of both halves, or only of the
