@@ -7,6 +7,7 @@ use std::time::Instant;
 use pollster::block_on;
 use wgvae::gpu::{ClipStates, GpuBuffer, Input, LoadedWeight, Prepared};
 use wgvae::model::graph::Graph;
+use wgvae::plan::turns::Turn;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::report::RunReport;
 use wgvae::{Control, Gpu, Storage};
@@ -66,7 +67,7 @@ impl Bench {
         let bound = weights.iter().map(LoadedWeight::Gpu).collect();
         let mut prepared = block_on(Prepared::new(gpu, Arc::clone(&plan), bound)).expect("a device");
         // States of a part of a clip, filled with zeros.
-        prepared.put_states(block_on(ClipStates::new(gpu, &plan.states)).expect("a device"));
+        prepared.put_states(block_on(ClipStates::new(gpu, &plan.states)).expect("a device"), Turn::default());
         let input = plan.input();
         let elements = input.size.width * input.size.height * input.planes();
         let latents = (0..elements).map(|index| (index % 13) as f32 * 0.1 - 0.6).collect();

@@ -172,7 +172,7 @@ impl Vae {
     ) -> Result<(RunReport, Option<Fallback>)> {
         clip.check_latents(latents.batch)?;
         let latents = latents.checked(self.config())?;
-        self.decode_pixels(clip, Some(latents), control, sink).await
+        Box::pin(self.decode_pixels(clip, Some(latents), control, sink)).await
     }
 
     /// Decodes the next frames of `clip` that waited for later latents. See
@@ -191,7 +191,7 @@ impl Vae {
         if latents == 0 || parts >= latents + u64::from(clip.plans.later().result.parts_after()) {
             return Ok(None);
         }
-        self.decode_pixels(clip, None, control, sink).await.map(Some)
+        Box::pin(self.decode_pixels(clip, None, control, sink)).await.map(Some)
     }
 
     /// Decodes an image of latents, or what waited for later ones if there are no more.

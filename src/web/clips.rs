@@ -153,7 +153,7 @@ impl WebVae {
         progress: Option<Function>,
     ) -> Result<JsValue> {
         self.in_own_space(latents);
-        self.next_frames(clip, Some(latents), &options, cancel, progress).await
+        Box::pin(self.next_frames(clip, Some(latents), &options, cancel, progress)).await
     }
 
     /// Decodes the next frames of `clip` that waited for later latents. Returns them and a report,
@@ -166,7 +166,7 @@ impl WebVae {
         cancel: &Cancel,
         progress: Option<Function>,
     ) -> Result<JsValue> {
-        self.next_frames(clip, None, &options, cancel, progress).await
+        Box::pin(self.next_frames(clip, None, &options, cancel, progress)).await
     }
 
     /// Decodes `latents`, or what waited for later ones.

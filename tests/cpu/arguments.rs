@@ -86,13 +86,9 @@ fn vary_ltx2(ltx2: &mut Ltx2, number: u32, list: &[u32]) {
     ltx2.layers_per_block.push(number);
 }
 
-fn config_changes() -> impl Strategy<Value = ConfigChange> {
-    let changes: Vec<ConfigChange> = vec![
-        |_, _, _, _| {},
-        |config, number, _, _| config.out_channels = number,
-        |config, number, _, _| config.latent_channels = number,
-        |config, number, _, _| config.patch = number,
-        |config, number, _, _| config.in_channels = number,
+/// Returns changes of networks.
+fn network_changes() -> Vec<ConfigChange> {
+    vec![
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.block_out_channels = list.to_vec(),
             Network::Tiny(tiny) => tiny.encoder_block_out_channels = list.to_vec(),
@@ -140,6 +136,16 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             Network::Kl(_) | Network::SeedVr(_) => config.in_channels = number,
             Network::Ltx2(ltx2) => (ltx2.downsample, ltx2.upsample) = (size_changes(list), size_changes(list)),
         },
+    ]
+}
+
+fn config_changes() -> impl Strategy<Value = ConfigChange> {
+    let mut changes: Vec<ConfigChange> = vec![
+        |_, _, _, _| {},
+        |config, number, _, _| config.out_channels = number,
+        |config, number, _, _| config.latent_channels = number,
+        |config, number, _, _| config.patch = number,
+        |config, number, _, _| config.in_channels = number,
         |config, _, number, _| config.scaling_factor = f64::from(number),
         |config, _, number, _| config.shift_factor = Some(f64::from(number)),
         |config, count, number, _| config.latents_mean = Some(vec![f64::from(number); (count % 70_000) as usize]),
@@ -154,6 +160,7 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             *config = largest_network();
         },
     ];
+    changes.extend(network_changes());
     select(changes)
 }
 

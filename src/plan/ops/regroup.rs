@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::kernels::regroup::{RegroupParams, Regrouping};
-use crate::model::graph::{Border, Regroup, Window};
+use crate::model::graph::{Border, Regroup, Shape, Window};
 use crate::plan::Resource;
 use crate::plan::fused::Shortcut;
 use crate::plan::node::{Node, Scratch};
@@ -45,6 +45,22 @@ fn made_of(regroup: Regroup, RowRange { start, end }: RowRange) -> RowRange {
     }
 }
 
+/// Returns `params` for an input of shape `from` with the channels of row `index` of places only.
+/// Two pixels of y are one of x, with the channels of both.
+fn to_rows(params: RegroupParams, from: Shape, index: u32) -> RegroupParams {
+    RegroupParams {
+        pixels: params.pixels / 4,
+        width: from.width,
+        channels: from.channels,
+        channels4: from.channels4(),
+        y_offset: params.y_offset + index * params.y_row,
+        y_row: params.y_row * 2,
+        side: 1,
+        places: 1,
+        ..params
+    }
+}
+
 impl Lowering<'_> {
     /// Computes chunk `chunk` of a shortcut, with a launch for each chunk of its input.
     pub(super) fn regroup(&mut self, shortcut: &Shortcut, chunk: usize, measure: bool) {
@@ -84,18 +100,7 @@ impl Lowering<'_> {
                 scale,
             };
             if let Some(index) = kind.row {
-                // Two pixels of y are one of x, with the channels of both.
-                params = RegroupParams {
-                    pixels: params.pixels / 4,
-                    width: from.width,
-                    channels: from.channels,
-                    channels4: from.channels4(),
-                    y_offset: params.y_offset + index * row,
-                    y_row: row * 2,
-                    side: 1,
-                    places: 1,
-                    ..params
-                };
+                params = to_rows(params, from, index);
             }
             let regrouping = Regrouping {
                 input: source.storage,
