@@ -561,7 +561,7 @@ class Clip:
         Parameters
         ----------
         frames
-            1, 5, 9 and so on frames of one size, or any number for TAEHV's models: uint8 ``[f, h, w, 3]``, floats
+            1, 5, 9 and so on frames of one size (LTX-2: 1, 9, 17), or any number for TAEHV's models: uint8 ``[f, h, w, 3]``, floats
             ``[1, 3, f, h, w]``, or a list of PIL images. Sides are as for :meth:`Vae.encode`.
         sample, seed, moments, unscaled
             See :meth:`Vae.encode`.

@@ -92,7 +92,7 @@ impl Prepared {
         }
     }
 
-    /// Sets the states of the clip, which the next run reads and writes, and the part that it is for.
+    /// Sets the states of the clip, which the next run reads and writes, and its part of the clip.
     pub(crate) fn put_states(&mut self, states: ClipStates, turn: Turn) {
         match self {
             Self::Gpu(_, prepared) => prepared.put_states(states.on_gpu(), turn),

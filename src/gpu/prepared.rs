@@ -118,7 +118,7 @@ impl Prepared {
         self.picture.as_ref()
     }
 
-    /// Sets the states of the clip, which the next run reads and writes, and the part that it is for.
+    /// Sets the states of the clip, which the next run reads and writes, and its part of the clip.
     ///
     /// # Panics
     /// If `states` lacks a state of the plan, which is a bug in this crate.

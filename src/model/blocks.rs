@@ -14,8 +14,8 @@ pub(super) enum NormKind {
     Pixel(PixelNormKind),
 }
 
-/// The part of a clip that a graph computes. A frame depends only on frames before it, so a clip
-/// runs part by part.
+/// The part of a clip that a graph computes. A frame depends on frames before it and on few later
+/// ones, so a clip runs part by part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The whole clip: one frame, a single image.

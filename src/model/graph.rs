@@ -1,7 +1,8 @@
 //! A graph of operations on NHWC tensors with batch 1, in execution order. Each new node infers the
 //! shape of its output.
 //!
-//! Builders (`model/{kl,tiny,wan,seedvr}.rs`) write the graph of a network, and `plan` runs it.
+//! Builders (`model/{kl,hunyuan_image,tiny,wan,seedvr,ltx2}.rs`) write the graph of a network, and
+//! `plan` runs it.
 //! Nothing else knows a family.
 
 use super::config::Packing;
@@ -149,8 +150,8 @@ pub enum Border {
     Around,
     /// One row below and one column to the right, none above and to the left.
     After,
-    /// Half a filter on all four sides, not of zeros but of the pixels that mirror the border (torch's
-    /// `reflect`). The stride is 1, and the input has at least two rows and columns.
+    /// Half a filter on all four sides, not of zeros but of the pixels that mirror the border
+    /// (torch's `reflect`). The stride is 1, and the input has at least two rows and columns.
     Mirror,
 }
 

@@ -97,7 +97,9 @@ impl PlaneExtents {
         let start = first.saturating_sub(turn.part * frames).min(frames);
         let end = match turn.latents {
             // The last latent stands for a part's frames, and the first for one.
-            Some(latents) if first > 0 => ((latents - 1) * frames + 1 + first).saturating_sub(turn.part * frames),
+            Some(latents) if first > 0 => {
+                (latents.saturating_sub(1) * frames + 1 + first).saturating_sub(turn.part * frames)
+            }
             _ => frames,
         };
         let index = |frame: u64| usize::try_from(frame).unwrap_or(usize::MAX);

@@ -42,24 +42,24 @@ impl Edge {
     fn part(self, latents: Option<u64>) -> Option<u64> {
         match self {
             Self::First(later) => Some(u64::from(later)),
-            Self::Last(later) => Some(latents? + u64::from(later) - 1),
+            Self::Last(later) => Some((latents? + u64::from(later)).saturating_sub(1)),
         }
     }
 }
 
 impl Turns {
-    /// Returns the parts in which frames of a tensor come that exist.
+    /// Returns the parts in which a tensor of this shape has frames of the clip.
     pub(super) fn of(tensor: Shape) -> Self {
         Self { from: Edge::First(tensor.delay()), to: Edge::Last(tensor.delay()) }
     }
 
-    /// Returns the parts of either.
+    /// Returns the shortest span that contains both.
     #[must_use]
     pub(super) fn and(self, other: Self) -> Self {
         Self { from: self.from.min(other.from), to: self.to.max(other.to) }
     }
 
-    /// True if it is the turn of a step.
+    /// True if a step with these turns runs in this part.
     pub fn contain(self, turn: Turn) -> bool {
         self.from.part(turn.latents).is_some_and(|first| first <= turn.part)
             && self.to.part(turn.latents).is_none_or(|last| turn.part <= last)
@@ -69,16 +69,16 @@ impl Turns {
 /// The turns of the steps that make a window, and the frames that they copy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowTurns {
-    /// Those that bring past frames.
+    /// Turns of the steps that bring past frames.
     pub(super) past: Turns,
-    /// Those that bring the input's frames.
+    /// Turns of the steps that bring the input's frames.
     pub(super) own: Turns,
-    /// Those that put copies of the first frame before it.
+    /// Turns of the steps that put copies of the first frame before it.
     pub(super) first: Turns,
-    /// Those that put copies of the last frame after it, in the part in which it comes.
+    /// Turns of the steps that put copies of the last frame after it.
     pub(super) last: Turns,
-    /// Those that put copies of the last frame, which is a past one, in place of all frames of the
-    /// input.
+    /// Turns of the steps that replace all frames of the input by copies of the last frame, which
+    /// is a past one then.
     pub(super) after: Turns,
     /// Index of the clip's first frame, and of its last one, among the input's frames of the part
     /// in which it comes.

@@ -59,27 +59,27 @@ fn check_decode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
         ));
     }
     check_image(config.image_size(size, space))?;
-    check_least(config, size)?;
+    check_least(config, "size of latents", size)?;
     match (request.tiling.grid(size), request.tiling.measured_size(size)) {
         // Other tools cut the VAE's own latents, and not patches.
         (Some(_), _) if config.patch > 1 && space == LatentSpace::Model => Err(needs_own(config)),
         (None, Some(_)) if step > 1 => Err(needs_own(config)),
         (Some(grid), _) => {
             check_sizes(&grid)?;
-            grid.sizes().into_iter().try_for_each(|(size, _)| check_least(config, size))
+            grid.sizes().into_iter().try_for_each(|(size, _)| check_least(config, "size of tiles", size))
         }
         (None, _) => Ok(()),
     }
 }
 
 /// Returns an error for latents, or tiles of them, that are too small for the decoder.
-fn check_least(config: &AutoencoderConfig, size: Size) -> Result<()> {
+fn check_least(config: &AutoencoderConfig, what: &str, size: Size) -> Result<()> {
     let least = config.least_latents();
     if size.width.min(size.height) >= least {
         return Ok(());
     }
-    let expected = format!("at least {least}x{least}, because the model mirrors its borders");
-    Err(Error::input("size of latents", expected, size.to_string()))
+    let expected = format!("at least {least}x{least} latents, because the model mirrors its borders");
+    Err(Error::input(what, expected, size.to_string()))
 }
 
 /// Makes the error for latents in patches, where the VAE's own latents are needed.

@@ -186,6 +186,7 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<Option<(RunReport, Option<Fallback>)>> {
+        clip.tiles.iter().try_for_each(TileState::check)?;
         let parts = clip.tiles[0].parts;
         let latents = *clip.latents.get_or_insert(parts);
         if latents == 0 || parts >= latents + u64::from(clip.plans.later().result.parts_after()) {
@@ -313,13 +314,8 @@ impl Vae {
         inputs: &Inputs<'_, '_>,
         control: &mut Control<'_>,
     ) -> Result<Ran<F>> {
-        let Some(mut states) = tile.states.take() else {
-            return Err(Error::input(
-                "clip",
-                "a clip that no error has ended: begin another one",
-                format!("one that ended after {} parts", tile.parts),
-            ));
-        };
+        tile.check()?;
+        let mut states = tile.states.take().unwrap_or_default();
         let wanted = &tile.next().states;
         if !states.hold(wanted) {
             // Later parts keep more states than the first part, whose plan does not count them. So
@@ -346,8 +342,8 @@ impl ClipState {
         self.tiles[0].next().input().frames
     }
 
-    /// Checks that `latents` have the size, the channels and the space that the clip began with, and
-    /// that it has not been finished.
+    /// Checks that `latents` have the size, the channels and the space that the clip began with,
+    /// and that it has not been finished.
     fn check_latents(&self, latents: &Latents) -> Result<()> {
         if let Some(count) = self.latents {
             return Err(Error::input("latents of the clip", format!("{count}, as the clip is finished"), "more"));
@@ -381,6 +377,18 @@ fn filled(frames: &[f32], count: u32, wanted: u32) -> Vec<f32> {
 }
 
 impl TileState {
+    /// Returns an error if an error has ended the clip.
+    fn check(&self) -> Result<()> {
+        if self.states.is_some() {
+            return Ok(());
+        }
+        Err(Error::input(
+            "clip",
+            "a clip that no error has ended: begin another one",
+            format!("one that ended after {} parts", self.parts),
+        ))
+    }
+
     /// Returns the plan of the next part.
     fn next(&self) -> &Plan {
         self.plans.part(self.parts)

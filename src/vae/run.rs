@@ -108,7 +108,8 @@ impl Vae {
         Ok(self.ready.insert(ready))
     }
 
-    /// Runs `job` on the `inputs` of its plan, for a `part` of a clip; an image has only one. Hands rows to `deliver` as they are ready, in order.
+    /// Runs `job` on the `inputs` of its plan, for a `part` of a clip; an image has only one. Hands
+    /// rows to `deliver` as they are ready, in order.
     ///
     /// If the device has too little memory for the run, a smaller plan begins again, with the first
     /// row. A later part of a clip cannot begin again, because it may have overwritten states.

@@ -85,7 +85,7 @@ struct ClipFacts {
     width: u32,
     height: u32,
     /// The number of frames of every part but the first, which has one (as many, in an encode by
-    /// TAEHV).
+    /// TAEHV and a decode by LTX-2).
     frames: u32,
     /// The plan of the first part. In tiles, `first` and `next` are the plans of the tile that
     /// takes the most memory.

@@ -69,14 +69,12 @@ export class Clips {
       run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions()));
       // Read before the decode's turn: latents may come from an encode, which waits for its own
       // turn.
-      for (let frame = await latents.next(); frame; frame = await latents.next()) {
-        const part = frame;
-        const decoded = await run.part('decode', part, (vae, clip, cancel, listener) => vae.decodePart(clip, part, moduleOptions(), cancel, listener));
-        for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height, 3);
-      }
-      // Frames that waited for later latents.
       for (;;) {
-        const decoded = await run.part('decode', undefined, (vae, clip, cancel, listener) => vae.finishPart(clip, moduleOptions(), cancel, listener));
+        const part = await latents.next() ?? undefined;
+        const decoded = part
+          ? await run.part('decode', part, (vae, clip, cancel, listener) => vae.decodePart(clip, part, moduleOptions(), cancel, listener))
+          // Frames that waited for later latents.
+          : await run.part('decode', undefined, (vae, clip, cancel, listener) => vae.finishPart(clip, moduleOptions(), cancel, listener));
         if (!decoded) break;
         for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height, 3);
       }

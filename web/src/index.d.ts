@@ -524,7 +524,7 @@ export interface ClipPlan {
   state_bytes: number;
   width: number;
   height: number;
-  /** Frames of every part but the first, which has one (with `fills_parts`, an encode's has all). */
+  /** Frames of every part but the first, which has one (TAEHV's encodes and LTX-2's decodes: all). */
   frames: number;
   /**
    * Plan of the first part. With tiles, `first` and `next` are plans of the tile that takes the

@@ -205,7 +205,7 @@ export class Loaded {
   /**
    * Calls the module with a handle that stops it when `signal` is aborted, and keeps the report of
    * the result.
-   * @template {{ report: import('./index.js').Report }} R
+   * @template {{ report: import('./index.js').Report } | undefined} R
    * @param {AbortSignal} signal
    * @param {(cancel: import('../pkg/wgvae.js').Cancel) => Promise<R>} call
    */
@@ -216,6 +216,8 @@ export class Loaded {
       signal.throwIfAborted();
       signal.addEventListener('abort', abort);
       const result = await call(cancel);
+      // Nothing was left to run.
+      if (!result) return result;
       this.report = result.report;
       const { fallback_text: fallback } = result.report;
       if (fallback) this.notify({ code: 'fallback', message: fallback });

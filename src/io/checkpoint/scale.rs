@@ -76,6 +76,9 @@ pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(Autoencod
         Some(family) => (std::slice::from_ref(family), "the file's other contents"),
         None => (derived.decided(), "the shapes"),
     };
+    if candidates.is_empty() && config.has_stored_statistics() {
+        return Ok((config, LatentScale::Known { from: "the statistics among the weights".to_owned() }));
+    }
     let Some(family) = families.first() else {
         return Ok((config, LatentScale::Unknown { candidates: names(candidates) }));
     };

@@ -6,8 +6,8 @@ use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange
 use crate::error::Result;
 use crate::model::graph::Resize;
 
-/// Limits beyond which a config counts as corrupt. The largest published values are 6 levels, 1152
-/// channels, 3 layers and 64 latent channels.
+/// Limits beyond which a config counts as corrupt. The largest published values are 6 levels, 2048
+/// channels, 6 layers and 128 latent channels.
 const LEVELS: RangeInclusive<u32> = 1..=8;
 const CHANNELS: RangeInclusive<u32> = 1..=16_384;
 const LAYERS: RangeInclusive<u32> = 1..=16;
@@ -242,13 +242,20 @@ fn check_ltx2(ltx2: &Ltx2, latents: u32) -> Result<()> {
     }
     let mut before = ltx2.decoder_block_out_channels[0];
     for level in ltx2.decoder_levels() {
+        let places = level.change.places();
         let fits = level.factor > 0
             && level.channels == before
             && before.is_multiple_of(level.factor)
-            && (!level.residual || before.is_multiple_of(level.change.places()));
+            && (!level.residual || (before.is_multiple_of(places) && places.is_multiple_of(level.factor)));
         if !fits {
-            let expected = format!("{before} channels, a multiple of upsample_factor and of the pixels of a shortcut");
-            return Err(invalid("decoder_block_out_channels", expected, level.channels));
+            let expected = format!(
+                "{before} channels, a multiple of upsample_factor; with a shortcut a multiple of {places}, which upsample_factor divides"
+            );
+            return Err(invalid(
+                "decoder_block_out_channels",
+                expected,
+                format!("{} and a factor of {}", level.channels, level.factor),
+            ));
         }
         before /= level.factor;
     }

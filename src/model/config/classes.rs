@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::families::{hunyuan_image, ltx2, qwen_image21, tiny_network, wan21};
 use super::fields::{Fields, show};
-use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid};
+use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid, single};
 use crate::error::{Error, Result};
 
 /// Reads the fields of one class.
@@ -205,7 +205,11 @@ fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
         return Err(invalid("decoder_causal", "false", "true, which is the default of the class"));
     }
     fields.only("encoder_spatial_padding_mode", &json!("zeros"))?;
-    fields.only("scaling_factor", &json!(1.0))?;
+    if let Some(other) =
+        fields.number("scaling_factor")?.filter(|factor| single(*factor).to_bits() != 1.0_f32.to_bits())
+    {
+        return Err(invalid("scaling_factor", "1", other));
+    }
     let known = Ltx2::published();
     let wholes =
         |field, known: &[u32]| -> Result<Vec<u32>> { Ok(fields.wholes(field)?.unwrap_or_else(|| known.to_vec())) };
@@ -227,7 +231,11 @@ fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
             ));
         }
     }
-    let residual = fields.flags("upsample_residual")?.unwrap_or_else(|| vec![true; 3]);
+    // One value for all levels, or one for each.
+    let residual = match fields.get("upsample_residual").and_then(|value| value.as_bool()) {
+        Some(all) => vec![all; decoder_levels],
+        None => fields.flags("upsample_residual")?.unwrap_or_else(|| known.upsample_residual.clone()),
+    };
     let network = Ltx2 {
         layers_per_block: wholes("layers_per_block", &known.layers_per_block)?,
         downsample: size_changes(fields, "downsample_type")?.unwrap_or(known.downsample),

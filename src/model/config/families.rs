@@ -481,7 +481,8 @@ fn seedvr2() -> AutoencoderConfig {
 
 /// Returns the config of LTX-2. Its file has the statistics of its latents.
 pub(super) fn ltx2() -> AutoencoderConfig {
-    AutoencoderConfig::new(Network::Ltx2(Ltx2::published()), 128)
+    // diffusers' class begins tiles at 512 pixels.
+    AutoencoderConfig { sample_size: Some(512), ..AutoencoderConfig::new(Network::Ltx2(Ltx2::published()), 128) }
 }
 
 /// Returns the config of LTX-2.3 and 2.5.

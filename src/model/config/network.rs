@@ -504,6 +504,7 @@ impl Network {
                         || left.temperal_downsample == right.temperal_downsample,
                 ),
             ],
+            // Weights tell neither shortcuts nor borders.
             (Self::Ltx2(left), Self::Ltx2(right)) => &[
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),
                 ("layers_per_block", left.layers_per_block == right.layers_per_block),

@@ -22,9 +22,10 @@ pub(super) fn node(sizing: &Sizing<'_>, window: &Frames) -> Result<Node> {
     let partition = sizing.cut(window.output, Some(window.input), 0)?;
     let reads = vec![sizing.read(&partition, window.input, Reach::Same)];
     let frame = sizing.row_bytes(window.output) / u64::from(sizing.fused.shape(window.output).frames);
-    // The past frames, which are freed before others are kept.
+    // Frames that the part before has kept, and frames that are kept for the next.
     let kept = u64::from(partition.rows) * frame * u64::from(WINDOW);
-    Ok(Node { scratch: Scratch { kept, ..Scratch::default() }, ..sizing.storing(window.output, partition, reads) })
+    let scratch = Scratch { kept, gathered_past: kept, ..Scratch::default() };
+    Ok(Node { scratch, ..sizing.storing(window.output, partition, reads) })
 }
 
 /// A frame of some rows in a buffer, from which copies are made.
@@ -35,7 +36,7 @@ struct Source {
     offset: u32,
     /// Number of frames in the buffer.
     frames: u32,
-    /// Frame that is copied, and number of frames after it that are, too.
+    /// First frame that is copied, and number of frames that are.
     frame: u32,
     count: u32,
     pixels: u32,

@@ -58,14 +58,11 @@ pub(super) async fn run(
     let request = options.request(axes.size, space, format).of_clip();
     let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
     let mut clip = vae.decode_clip(axes.size, space, format, &options).await?;
+    // Frames of some models come some parts late.
+    let parts = axes.frames + u64::from(clip.plans().later().result.parts_after());
     let start = Instant::now();
-    let mut work = Work {
-        latents,
-        space,
-        sink,
-        written: 0,
-        session: Session::new("decode", &device, interrupt, Some(axes.frames)),
-    };
+    let mut work =
+        Work { latents, space, sink, written: 0, session: Session::new("decode", &device, interrupt, Some(parts)) };
     let end = work.decode(&mut clip).await.inspect_err(|_| say_written(name, work.written))?;
     if end.is_break() {
         // The reader has closed the pipe, and has no use for facts.
@@ -95,7 +92,8 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Decodes and writes all parts, and what waits for later ones. Returns `Break` once the reader of the output has gone.
+    /// Decodes and writes all parts, and what waits for later ones. Returns `Break` once the reader
+    /// of the output has gone.
     async fn decode(&mut self, clip: &mut ClipDecoder<'_>) -> Result<ControlFlow<()>> {
         let mut part = 0;
         loop {
