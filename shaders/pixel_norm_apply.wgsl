@@ -1,5 +1,5 @@
-// pixel_norm_apply: y = x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c], then the activation.
-// |x| is the length over the channels of a pixel.
+// pixel_norm_apply: y = x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c], then the
+// activation. |x| is the length over the channels of a pixel.
 //
 // Each pixel is normalised by itself, without statistics of the image. So the kernel runs on one
 // band at a time, before the band is read. A pixel of y may hold more frames than a pixel of x.

@@ -35,9 +35,9 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-/// Makes a problem of the lower half of the image, where x begins one row above it, or of a mirrored
-/// image. It computes
-/// `frames` frames with `times` taps in time; x has `spare` frames more than needed.
+/// Makes a problem of the lower half of the image, where x begins one row above it, or of a
+/// mirrored image. It computes `frames` frames with `times` taps in time; x has `spare` frames more
+/// than needed.
 fn problem(
     input: Storage,
     output: Storage,

@@ -112,8 +112,8 @@ fn run(
     }
 }
 
-/// Returns the frames of `x`, whose shape is `shape`, with those before them. Beyond the ends of the
-/// clip are copies of its first and last frame; frames that no part needs are zeros.
+/// Returns the frames of `x`, whose shape is `shape`, with those before them. Beyond the ends of
+/// the clip are copies of its first and last frame; frames that no part needs are zeros.
 fn window(name: &str, shape: Shape, x: &Tensor, turn: Turn, states: &mut States) -> Tensor {
     let (count, own) = (i64::from(shape.frames), i64::from(shape.first));
     let first = own + i64::try_from(turn.part).unwrap() * count;

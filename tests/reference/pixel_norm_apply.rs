@@ -1,5 +1,5 @@
-//! Twin: y = x / max(sqrt(|x|^2 + eps), least) * root * gamma, with |x| over the channels of a pixel;
-//! then the activation.
+//! Twin: y = x / max(sqrt(|x|^2 + eps), least) * root * gamma, with |x| over the channels of a
+//! pixel; then the activation.
 
 use wgvae::Storage;
 use wgvae::kernels::pixel_norm::PixelNormParams;

@@ -231,6 +231,12 @@ fn check_ltx2(ltx2: &Ltx2, latents: u32) -> Result<()> {
         let expected = format!("{down:?} changes of size and of time, at most {MOST_CHANGES_OF_TIME} of time");
         return Err(invalid("upsample_type", expected, format!("{up:?}")));
     }
+    check_ltx2_encoder(ltx2, latents)?;
+    check_ltx2_decoder(ltx2)
+}
+
+/// Checks that the channels of the encoder's levels fit its shortcuts, from `latents` channels on.
+fn check_ltx2_encoder(ltx2: &Ltx2, latents: u32) -> Result<()> {
     let mut before = latents;
     for (change, &made) in ltx2.downsample.iter().zip(&ltx2.block_out_channels) {
         let places = change.places();
@@ -240,6 +246,11 @@ fn check_ltx2(ltx2: &Ltx2, latents: u32) -> Result<()> {
         }
         before = made;
     }
+    Ok(())
+}
+
+/// Checks that the channels of the decoder's levels fit its factors and shortcuts.
+fn check_ltx2_decoder(ltx2: &Ltx2) -> Result<()> {
     let mut before = ltx2.decoder_block_out_channels[0];
     for level in ltx2.decoder_levels() {
         let places = level.change.places();

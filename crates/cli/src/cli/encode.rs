@@ -49,9 +49,9 @@ pub(super) struct EncodeArgs {
     format: Option<LatentsFormat>,
     #[command(flatten)]
     size: SizeArgs,
-    /// Frames to append until a clip has a frame count that the model takes (1, 5, 9 and so on; LTX-2: 1, 9, 17):
-    /// the last frame again, or the last frames backwards. TAEHV's models need none, and refuse
-    /// mirror
+    /// Frames to append until a clip has a frame count that the model takes (1, 5, 9 and so on;
+    /// LTX-2: 1, 9, 17): the last frame again, or the last frames backwards. TAEHV's models need
+    /// none, and refuse mirror
     #[arg(long, value_enum)]
     pad: Option<PadArg>,
     /// Write one file of latents for each input file instead of one for all: out.npy becomes
