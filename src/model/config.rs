@@ -8,15 +8,17 @@ mod families;
 mod fields;
 mod json;
 mod latents;
+mod ltx2;
 mod network;
 mod shapes;
 
 pub use self::families::{FAMILIES, Family};
 pub use self::json::is_supported_class;
 pub use self::latents::{LatentSpace, OwnLatents, Packing};
+pub use self::ltx2::{Ltx2, Ltx2Level, SizeChange};
 pub(crate) use self::network::Halves;
 use self::network::NetworkFacts;
-pub use self::network::{Kl, Ltx2, Ltx2Level, Network, SeedVr, SizeChange, Tiny, Wan};
+pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
 pub use self::shapes::Derived;
 
 use serde::Serialize;

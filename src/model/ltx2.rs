@@ -22,7 +22,8 @@ pub(super) fn decoder(network: &Ltx2, part: Part, shape: Shape, transform: Trans
     }
     let levels = network.decoder_levels();
     let mut x = blocks.graph.input(shape, transform);
-    x = convolution(&mut blocks, "decoder.conv_in", x, levels[0].channels);
+    x = blocks.seen("decoder.conv_in", x);
+    x = blocks.conv3("decoder.conv_in", x, levels[0].channels);
     x = blocks.resnets("decoder.mid_block", x, levels[0].channels, network.decoder_layers_per_block[0]);
     for (index, level) in levels.iter().enumerate() {
         let name = format!("decoder.up_blocks.{index}");
@@ -31,7 +32,7 @@ pub(super) fn decoder(network: &Ltx2, part: Part, shape: Shape, transform: Trans
         x = blocks.resnets(&name, x, channels, network.decoder_layers_per_block[index + 1]);
     }
     x = last(&mut blocks, "decoder", x, out_channels * network.patch_size.pow(2));
-    x = patches(&mut blocks, network, x, true, out_channels);
+    x = blocks.graph.patches(x, network.patch_size, true, true, out_channels);
     blocks.graph.output(x, Ending::NONE);
     blocks.graph
 }
@@ -42,7 +43,8 @@ pub(super) fn encoder(network: &Ltx2, part: Part, shape: Shape, latents: u32) ->
     let past = if part == Part::First { PastFrames::Copies } else { PastFrames::Kept };
     let mut blocks = blocks(part, past);
     let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
-    x = patches(&mut blocks, network, x, false, shape.channels * network.patch_size.pow(2));
+    let channels = shape.channels * network.patch_size.pow(2);
+    x = blocks.graph.patches(x, network.patch_size, false, true, channels);
     x = blocks.conv3("encoder.conv_in", x, latents);
     for (index, (change, &made)) in network.downsample.iter().zip(&network.block_out_channels).enumerate() {
         let name = format!("encoder.down_blocks.{index}");
@@ -65,31 +67,12 @@ fn blocks(part: Part, past: PastFrames) -> Blocks {
     Blocks::new(NormKind::Pixel(PixelNormKind::Plain), kernel)
 }
 
-/// Adds a convolution of the decoder that no norm precedes.
-fn convolution(blocks: &mut Blocks, name: &str, x: TensorId, channels: u32) -> TensorId {
-    let seen = blocks.seen(name, x);
-    blocks.conv3(name, seen, channels)
-}
-
 /// Adds the last layers of `half` before the patches.
 fn last(blocks: &mut Blocks, half: &str, x: TensorId, channels: u32) -> TensorId {
     let name = format!("{half}.conv_out");
     let seen = blocks.seen(&name, x);
     let hidden = blocks.norm_silu(&format!("{half}.norm_out"), seen);
     blocks.conv3(&name, hidden, channels)
-}
-
-/// Moves squares of pixels into channels, or back if `grow`. Of the places of a square, those of a
-/// column are neighbours.
-fn patches(blocks: &mut Blocks, network: &Ltx2, x: TensorId, grow: bool, channels: u32) -> TensorId {
-    let resize = match (network.patch_size, grow) {
-        (1, _) => return x,
-        (2, true) => Resize::Double,
-        (2, false) => Resize::Halve,
-        (_, true) => Resize::Quadruple,
-        (_, false) => Resize::Quarter,
-    };
-    blocks.graph.regroup("patches", x, Regroup { resize, by_column: true, ..Regroup::COPY }, channels, None)
 }
 
 /// Adds an `LTX2VideoUpsampler3d`: a convolution, whose channels become pixels and frames. Its

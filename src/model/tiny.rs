@@ -17,9 +17,7 @@
 
 use super::blocks::Part;
 use super::config::Tiny;
-use super::graph::{
-    Border, Conv2d, Ending, Graph, PastFrames, Regroup, Resize, Shape, TensorId, Time, Transform, WeightSlice, Window,
-};
+use super::graph::{Border, Conv2d, Ending, Graph, PastFrames, Shape, TensorId, Time, Transform, WeightSlice, Window};
 
 /// Groups and eps of the norm in a branch of TAEF2, and the factor by which the branch widens the
 /// channels.
@@ -173,14 +171,7 @@ impl<'a> Layers<'a> {
 
     /// Moves channels into squares of pixels if `grow`, else back, so that `channels` remain.
     fn patches(&mut self, x: TensorId, grow: bool, channels: u32) -> TensorId {
-        let resize = match (self.network.patch_size, grow) {
-            (2, true) => Resize::Double,
-            (2, false) => Resize::Halve,
-            (4, true) => Resize::Quadruple,
-            (4, false) => Resize::Quarter,
-            _ => return x,
-        };
-        self.graph.regroup("patches", x, Regroup { resize, ..Regroup::COPY }, channels, None)
+        self.graph.patches(x, self.network.patch_size, grow, false, channels)
     }
 
     /// Makes a frame of each of `sources`, and only one of equal neighbours. It begins with the

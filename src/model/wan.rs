@@ -9,8 +9,8 @@
 use super::blocks::{Blocks, Kernel, NormKind, Part};
 use super::config::Wan;
 use super::graph::{
-    Border, Conv2d, Ending, Graph, PastFrames, PixelNormKind, Regroup, Resize, Shape, TensorId, Time, Transform,
-    WeightSlice, Window,
+    Border, Conv2d, Ending, Graph, PastFrames, PixelNormKind, Regroup, Shape, TensorId, Time, Transform, WeightSlice,
+    Window,
 };
 
 /// The tap in time that sees a single image.
@@ -45,11 +45,8 @@ pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transf
     }
     x = blocks.norm_silu("decoder.norm_out", x);
     x = blocks.conv3("decoder.conv_out", x, out_channels * (network.patch_size * network.upscale).pow(2));
-    x = patches(&mut blocks, network, x, Resize::Double, out_channels);
-    if network.upscale > 1 {
-        let doubled = Regroup { resize: Resize::Double, ..Regroup::COPY };
-        x = blocks.graph.regroup("upscale", x, doubled, out_channels, None);
-    }
+    x = blocks.graph.patches(x, network.patch_size, true, true, out_channels);
+    x = blocks.graph.patches(x, network.upscale, true, false, out_channels);
     blocks.graph.output(x, Ending { clamp: true, ..Ending::NONE });
     blocks.graph
 }
@@ -59,7 +56,8 @@ pub(super) fn decoder(network: &Wan, part: Part, shape: Shape, transform: Transf
 pub(super) fn encoder(network: &Wan, part: Part, shape: Shape, channels: u32) -> Graph {
     let mut blocks = blocks(network, part);
     let mut x = blocks.graph.input(shape, Transform::none(shape.channels));
-    x = patches(&mut blocks, network, x, Resize::Halve, shape.channels * network.patch_size.pow(2));
+    let pixels = shape.channels * network.patch_size.pow(2);
+    x = blocks.graph.patches(x, network.patch_size, false, true, pixels);
     x = blocks.conv3("encoder.conv_in", x, network.base_dim);
     x = if network.is_residual {
         residual_levels(&mut blocks, network, part, x)
@@ -82,15 +80,6 @@ fn blocks(network: &Wan, part: Part) -> Blocks {
         Part::First | Part::Next => Kernel::Frames(PastFrames::Kept),
     };
     Blocks::new(NormKind::Pixel(PixelNormKind::Gamma), kernel)
-}
-
-/// Moves squares of pixels into channels, or back, if `network` does. Of the places of a square,
-/// those of a column are neighbours.
-fn patches(blocks: &mut Blocks, network: &Wan, x: TensorId, resize: Resize, channels: u32) -> TensorId {
-    if network.patch_size == 1 {
-        return x;
-    }
-    blocks.graph.regroup("patches", x, Regroup { resize, by_column: true, ..Regroup::COPY }, channels, None)
 }
 
 /// Returns the shortcut of an image as it is in `part`: later parts have all frames.

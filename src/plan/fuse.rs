@@ -9,7 +9,7 @@ use crate::model::graph::{
     WeightSlice, Window,
 };
 use crate::plan::fused::{
-    Conv, Frames, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage,
+    Conv, FrameWindow, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage,
 };
 use crate::plan::readers::readers;
 use crate::plan::stream_scale;
@@ -94,7 +94,7 @@ impl Fusing<'_> {
             Op::Window => {
                 let input = self.stored(node.inputs[0], name);
                 let keeps = [KeptFrames { by: name.clone(), frames: WINDOW }];
-                self.fused.stages.push(Stage::Window(Frames { name: name.clone(), input, output, keeps }));
+                self.fused.stages.push(Stage::Window(FrameWindow { name: name.clone(), input, output, keeps }));
             }
             Op::Double(doubling) => {
                 let view = self.views[node.inputs[0].0];

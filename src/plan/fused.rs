@@ -195,7 +195,7 @@ impl Shortcut {
 
 /// The frames of a tensor, and before them the last frames of the part before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frames {
+pub struct FrameWindow {
     /// Name of the state that holds the frames of the part before.
     pub name: String,
     /// Tensor that it reads.
@@ -226,7 +226,7 @@ pub enum Stage {
         output: TensorId,
     },
     /// A tensor with past frames in front.
-    Window(Frames),
+    Window(FrameWindow),
     /// A convolution or linear layer.
     Conv(Box<Conv>),
     /// A shortcut without weights.
@@ -268,7 +268,7 @@ impl Stage {
         match self {
             Self::Input { output, .. } => *output = rename(*output),
             Self::Past { like, output, .. } => (*like, *output) = (rename(*like), rename(*output)),
-            Self::Window(Frames { input, output, .. }) => (*input, *output) = (rename(*input), rename(*output)),
+            Self::Window(FrameWindow { input, output, .. }) => (*input, *output) = (rename(*input), rename(*output)),
             Self::Conv(conv) => {
                 (conv.input, conv.output) = (rename(conv.input), rename(conv.output));
                 conv.past = conv.past.map(&rename);
@@ -335,7 +335,7 @@ impl Stage {
             }
             Self::Shortcut(shortcut) => [Some(shortcut.input), shortcut.sum].into_iter().flatten().collect(),
             Self::Attention { inputs, .. } => inputs.to_vec(),
-            Self::Window(Frames { input, .. }) | Self::Output { input, .. } => vec![*input],
+            Self::Window(FrameWindow { input, .. }) | Self::Output { input, .. } => vec![*input],
         }
     }
 }
@@ -389,7 +389,7 @@ impl Fused {
     /// later frames.
     pub(super) fn turns(&self, stage: &Stage) -> Option<Turns> {
         let result = self.result().filter(|result| self.shape(*result).first < 0)?;
-        if let Stage::Window(Frames { input, output, .. }) = stage {
+        if let Stage::Window(FrameWindow { input, output, .. }) = stage {
             return Some(Turns::of(self.shape(*input)).and(self.readers(*output)));
         }
         Some(Turns::of(self.shape(stage.output().unwrap_or(result))))

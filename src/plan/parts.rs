@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::kernels::weights::WeightLayout;
 use crate::limits::DeviceLimits;
-use crate::model::graph::{Weight, WeightSlice};
+use crate::model::graph::{Weight, WeightSlice, delay};
 use crate::plan::turns::{Turn, Turns};
 use crate::tensor::{Bytes, Size, Storage};
 
@@ -86,7 +86,7 @@ impl PlaneExtents {
 
     /// Returns the number of parts of a clip after that of the last latent.
     pub fn parts_after(self) -> u32 {
-        self.first.unsigned_abs() / self.frames
+        delay(self.first, self.frames)
     }
 
     /// Returns which of the frames exist in this part of a clip: those from the first frame of the

@@ -10,7 +10,7 @@
 //! a SiLU without a norm; the input and the result.
 
 use crate::model::graph::{Activation, TensorId};
-use crate::plan::fused::{Frames, Fused, Residual, Shortcut, Stage};
+use crate::plan::fused::{FrameWindow, Fused, Residual, Shortcut, Stage};
 
 /// Stores tensors at `scale` times their value.
 ///
@@ -61,7 +61,7 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
                 }
             }
             Stage::Shortcut(Shortcut { sum: Some(sum), output, .. }) => streams.join(*sum, *output),
-            Stage::Past { like: input, output, .. } | Stage::Window(Frames { input, output, .. }) => {
+            Stage::Past { like: input, output, .. } | Stage::Window(FrameWindow { input, output, .. }) => {
                 streams.join(*input, *output);
             }
             Stage::Input { .. } | Stage::Shortcut(_) | Stage::Attention { .. } | Stage::Output { .. } => {}

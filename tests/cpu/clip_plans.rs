@@ -170,6 +170,19 @@ fn tiny() {
     }
 }
 
+/// Tests how many parts come after that of the last latent: by hand, half the convolutions over
+/// time at each rate of frames, from the latents on.
+#[test]
+fn ltx2_lags_behind_its_latents() {
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    for (family, parts) in [("ltx2", 22), ("ltx2_3", 14), ("wan22", 0)] {
+        let request = Request::decode(Size { width: 8, height: 8 }, LatentSpace::Vae).of_clip();
+        let config = Family::find(family).unwrap().config();
+        let plans = wgvae::plan(&config, &request, &limits, Storage::F16).unwrap();
+        assert_eq!(plans.later().result.parts_after(), parts, "{family}");
+    }
+}
+
 /// Tests values beyond half precision, in states too.
 #[test]
 fn values_beyond_half_precision() {

@@ -157,7 +157,7 @@ fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConf
     }
     let patch_size = fields.whole("patch_size")?.unwrap_or(known.patch_size);
     let base_dim = fields.whole("base_dim")?.unwrap_or(known.base_dim);
-    // Of Wan2.1-VAE-upscale2x: diffusers returns the four pixels that one becomes as channels.
+    // In Wan2.1-VAE-upscale2x, diffusers returns the four pixels that one becomes as channels.
     let channels = |field, known: u32| Ok::<u32, Error>(fields.whole(field)?.unwrap_or(known));
     let made = channels("out_channels", family.out_channels)?;
     let doubles = !known.is_residual && made == channels("in_channels", family.in_channels)?.saturating_mul(4);

@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::kernels::frames::{self, CopyFramesParams};
 use crate::model::graph::{TensorId, WINDOW};
-use crate::plan::fused::Frames;
+use crate::plan::fused::FrameWindow;
 use crate::plan::node::{Node, Scratch};
 use crate::plan::turns::{Turns, WindowTurns};
 use crate::plan::{Action, BufferId, Resource, StatePart};
@@ -18,7 +18,7 @@ use super::sizing::{Reach, Sizing};
 ///
 /// # Errors
 /// [`crate::Error::TooLarge`] if four rows of its output exceed a binding.
-pub(super) fn node(sizing: &Sizing<'_>, window: &Frames) -> Result<Node> {
+pub(super) fn node(sizing: &Sizing<'_>, window: &FrameWindow) -> Result<Node> {
     let partition = sizing.cut(window.output, Some(window.input), 0)?;
     let reads = vec![sizing.read(&partition, window.input, Reach::Same)];
     let frame = sizing.row_bytes(window.output) / u64::from(sizing.fused.shape(window.output).frames);
@@ -44,7 +44,7 @@ struct Source {
 
 impl Lowering<'_> {
     /// Makes chunk `chunk` of a window.
-    pub(super) fn window(&mut self, window: &Frames, chunk: usize) {
+    pub(super) fn window(&mut self, window: &FrameWindow, chunk: usize) {
         let own = self.fused.shape(window.input);
         let turns = WindowTurns::of(own, self.turns.unwrap_or(Turns::of(own)));
         let target = self.place(window.output, chunk);
@@ -82,7 +82,7 @@ impl Lowering<'_> {
     }
 
     /// Returns a buffer with the rows of chunk `chunk` of the frames that the part before kept.
-    fn recalled(&mut self, window: &Frames, chunk: usize, turns: Turns) -> BufferId {
+    fn recalled(&mut self, window: &FrameWindow, chunk: usize, turns: Turns) -> BufferId {
         let state = self.state(window.output, false, &window.name, WINDOW);
         let (rows, row_bytes) = (self.rows(chunk), self.plan.states[state.0].row_bytes.0);
         let past = self.scratch("past", u64::from(rows.count()) * row_bytes);
