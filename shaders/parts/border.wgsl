@@ -16,5 +16,6 @@ fn read_at(position: i32, extent: i32) -> i32 {
 
 // True if what is read at `position` counts, and is not zero.
 fn is_inside(position: i32, extent: i32) -> bool {
-    return MIRROR || (position >= 0 && position < extent);
+    let beyond = i32(MIRROR);
+    return position >= -beyond && position < extent + beyond;
 }
