@@ -269,7 +269,7 @@ impl Checkpoint {
         sources: Vec<Box<dyn ByteSource>>,
         config: Option<AutoencoderConfig>,
     ) -> Result<Self> {
-        let Written { mut tensors, architecture } = Written::read(&sources).await?;
+        let Written { mut tensors, architecture, stated } = Written::read(&sources).await?;
         let shapes = shapes_of(&tensors);
         let names = translate(&name, &shapes)?;
         let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
@@ -279,7 +279,10 @@ impl Checkpoint {
         let (own_latents, tensors) = (stand_in::read(scale, shift, &sources).await?, of_vae);
 
         let shapes = shapes_of(&tensors);
-        let derived = Derived::from_shapes(&name, &shapes)?;
+        let mut derived = Derived::from_shapes(&name, &shapes)?;
+        if let (None, Some(stated)) = (&config, stated) {
+            derived.take_stated(&stated)?;
+        }
         let (layout, strange_in_encoder) = (names.layout, names.strange_in_encoder);
         let (unscaled, unknown) = (derived.unscaled().clone(), LatentScale::Unknown { candidates: Vec::new() });
         let mut checkpoint = Self {
@@ -363,14 +366,17 @@ struct Written {
     tensors: BTreeMap<String, StoredTensor>,
     /// `modelspec.architecture` of the first file that has it.
     architecture: Option<String>,
+    /// `config` of the first file that has it: JSON about the parts of a checkpoint.
+    stated: Option<String>,
 }
 
 impl Written {
     async fn read(sources: &[Box<dyn ByteSource>]) -> Result<Self> {
-        let mut written = Self { tensors: BTreeMap::new(), architecture: None };
+        let mut written = Self { tensors: BTreeMap::new(), architecture: None, stated: None };
         for (index, source) in sources.iter().enumerate() {
             let mut header = read_header(source.as_ref()).await?;
             written.architecture = written.architecture.or_else(|| header.metadata.remove("modelspec.architecture"));
+            written.stated = written.stated.or_else(|| header.metadata.remove("config"));
             let prefix = half_prefix(header.tensors.keys().map(String::as_str));
             for (file_name, info) in header.tensors {
                 // Statistics of latents belong to neither half.

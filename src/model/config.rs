@@ -9,6 +9,7 @@ mod fields;
 mod json;
 mod latents;
 mod ltx2;
+mod ltx2_metadata;
 mod network;
 mod shapes;
 

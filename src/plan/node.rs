@@ -23,7 +23,7 @@ pub struct Scratch {
     pub normed: u64,
     /// Frames of a chunk that are kept for the next part of a clip.
     pub kept: u64,
-    /// Transformed filters of all buffers.
+    /// Transformed filters that are there at once.
     pub filters: u64,
     /// Largest of these filter buffers.
     pub filter_part: u64,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pollster::block_on;
-use wgvae::config::{AutoencoderConfig, Family, OwnLatents};
+use serde_json::{Value, json};
+use wgvae::config::{AutoencoderConfig, Family, Network, OwnLatents};
 use wgvae::files::{ByteSource, FileSource, LatentScale, Layout, MemorySource, Parameters, Variant};
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::{Checkpoint, Error, HostTensor, LatentSpace};
@@ -164,7 +165,7 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
 fn files_tell_whether_filters_reach_over_frames() {
     for (list, has_time) in [("qwen2d.original", false), ("wan21.original", true)] {
         for family in ["qwen_image", "wan21"] {
-            let file = Hollow::new(&key_list(list), serde_json::json!({}), None);
+            let file = Hollow::new(&key_list(list), json!({}), None);
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/configs");
             let json = std::fs::read_to_string(folder.join(format!("{family}.json"))).expect("a config");
             let checkpoint = block_on(Checkpoint::from_source(Box::new(file), Some(&json))).expect(list);
@@ -251,7 +252,7 @@ fn taehv_needs_a_family() {
     for name in
         ["models--madebyollin--taehv/taecvx.safetensors", "taehv/taew2_1.safetensors", "lighttaew2_1.safetensors"]
     {
-        let mut hollow = Hollow::new(&key_list("taew2_1.upstream"), serde_json::json!({}), None);
+        let mut hollow = Hollow::new(&key_list("taew2_1.upstream"), json!({}), None);
         hollow.name = name;
         let named = block_on(Checkpoint::from_source(Box::new(hollow), None)).expect("a VAE");
         named.check_space(LatentSpace::Vae).expect_err("several");
@@ -272,10 +273,61 @@ fn files_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
     let text = tiny_decoder("taesd.safetensors", 4, &numbers(0.0, 0.0)).unwrap_err().to_string();
     assert!(text.contains("vae_scale") && text.contains("a positive number"), "{text}");
 
-    let metadata = serde_json::json!({ "modelspec.architecture": "stable-diffusion-xl-v1-base/vae" });
+    let metadata = json!({ "modelspec.architecture": "stable-diffusion-xl-v1-base/vae" });
     let hollow = Hollow::new(&key_list("taesd.upstream_decoder"), metadata, None);
     let checkpoint = block_on(Checkpoint::from_source(Box::new(hollow), None)).expect("a VAE");
     assert_eq!(checkpoint.config().own_latents, stand_in("sdxl"));
+}
+
+/// The weights of LTX-2 show neither borders nor shortcuts, but the metadata of its checkpoints do.
+#[test]
+fn ltx2s_metadata_say_what_its_weights_do_not_show() {
+    let open = |list: &str, config: &str| {
+        let hollow =
+            Hollow::new(&key_list(list), json!({ "config": config }), Some(|_, _, range| vec![1.0; range.count()]));
+        block_on(Checkpoint::from_source(Box::new(hollow), None))
+    };
+    let network = |list: &str, config: &str| match &open(list, config).expect("a VAE").config().network {
+        Network::Ltx2(ltx2) => (ltx2.upsample_residual.clone(), ltx2.decoder_reflects),
+        other => panic!("{}", other.name()),
+    };
+    let vae = |vae: Value| json!({ "vae": vae }).to_string();
+    // Other entries of this name count for nothing, and borders are mirrored if nothing is said.
+    assert_eq!(network("ltx2.original", "another tool's text"), (vec![true; 3], true));
+    assert_eq!(network("ltx2_3.original", "{}"), (vec![false; 4], false));
+    assert_eq!(network("ltx2_3.original", &vae(json!({}))), (vec![false; 4], true));
+    for (mode, reflects) in [("zeros", false), ("reflect", true)] {
+        let both = json!({ "spatial_padding_mode": mode });
+        assert_eq!(network("ltx2.original", &vae(both)), (vec![true; 3], reflects));
+        let own = json!({ "spatial_padding_mode": "zeros", "decoder_spatial_padding_mode": mode });
+        assert_eq!(network("ltx2_3.original", &vae(own)).1, reflects);
+    }
+    let blocks = |residual: [bool; 3]| {
+        let change = |residual: bool| json!(["compress_all", { "residual": residual, "multiplier": 2 }]);
+        let resnets = || json!(["res_x", { "num_layers": 5 }]);
+        json!({ "decoder_blocks": residual.into_iter().flat_map(|one| [resnets(), change(one)]).collect::<Vec<Value>>() })
+    };
+    // They are listed from the picture down.
+    assert_eq!(network("ltx2.original", &vae(blocks([false, true, true]))).0, [true, true, false]);
+    for (list, stated, wanted) in [
+        ("ltx2_3.original", blocks([true; 3]), ["decoder_blocks", "4 size changes"]),
+        ("ltx2.original", json!({ "causal_decoder": true }), ["causal_decoder", "false"]),
+        ("ltx2.original", json!({ "timestep_conditioning": true }), ["timestep_conditioning", "false"]),
+        ("ltx2.original", json!({ "norm_layer": "group_norm" }), ["norm_layer", "pixel_norm"]),
+        (
+            "ltx2.original",
+            json!({ "spatial_padding_mode": "circular" }),
+            ["spatial_padding_mode", "\"zeros\" or \"reflect\""],
+        ),
+        (
+            "ltx2.original",
+            json!({ "encoder_spatial_padding_mode": "reflect" }),
+            ["encoder_spatial_padding_mode", "zeros"],
+        ),
+    ] {
+        let text = open(list, &vae(stated)).expect_err("another network").to_string();
+        assert!(wanted.iter().all(|words| text.contains(words)), "{text}");
+    }
 }
 
 #[test]
@@ -291,8 +343,7 @@ fn weights_of_zeros_alone_are_refused_where_all_latents_pass() {
 
 #[test]
 fn both_of_taesds_own_files_are_one_model() {
-    let half =
-        |list: &str| -> Box<dyn ByteSource> { Box::new(Hollow::new(&key_list(list), serde_json::json!({}), None)) };
+    let half = |list: &str| -> Box<dyn ByteSource> { Box::new(Hollow::new(&key_list(list), json!({}), None)) };
     for (model, first) in [("taesd", 0), ("taef2", 0), ("taeqi2_1", 1), ("taesana", 0)] {
         let halves = ["encoder", "decoder"].map(|name| half(&format!("{model}.upstream_{name}")));
         let checkpoint = block_on(Checkpoint::from_sources(halves.into(), None)).expect("a VAE");
@@ -398,7 +449,7 @@ fn metadata_tells_the_scale() {
         ("sd3.ldm", "Flux-1-dev", Some(0.3611)),
     ];
     for (list, architecture, scaling_factor) in cases {
-        let metadata = serde_json::json!({"modelspec.architecture": architecture});
+        let metadata = json!({"modelspec.architecture": architecture});
         let checkpoint =
             block_on(Checkpoint::from_source(Box::new(Hollow::new(&key_list(list), metadata, None)), None))
                 .expect("a VAE");
@@ -593,7 +644,7 @@ fn shards() -> ([(String, Vec<u8>); 2], String) {
     let in_first = first.keys().map(|tensor| (tensor.clone(), name(1).into()));
     let in_second = second.keys().map(|tensor| (tensor.clone(), name(2).into()));
     let map: serde_json::Map<String, serde_json::Value> = in_first.chain(in_second).collect();
-    let index = serde_json::json!({"metadata": {}, "weight_map": map}).to_string();
+    let index = json!({"metadata": {}, "weight_map": map}).to_string();
     ([(name(1), file_of(&first)), (name(2), file_of(&second))], index)
 }
 

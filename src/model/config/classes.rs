@@ -244,11 +244,7 @@ fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
         upsample_factor: reversed(wholes("upsample_factor", &[2; 3])?),
         upsample_residual: residual.into_iter().rev().collect(),
         patch_size: fields.whole("patch_size")?.unwrap_or(4),
-        decoder_reflects: match fields.get("decoder_spatial_padding_mode").and_then(|mode| mode.as_str()) {
-            None | Some("reflect") => true,
-            Some("zeros") => false,
-            Some(other) => return Err(invalid("decoder_spatial_padding_mode", "\"zeros\" or \"reflect\"", other)),
-        },
+        decoder_reflects: fields.reflects("decoder_spatial_padding_mode")?.unwrap_or(true),
         block_out_channels,
         decoder_block_out_channels: reversed(decoder),
     };

@@ -13,7 +13,7 @@ mod wan;
 use std::collections::BTreeMap;
 
 use self::votes::Shapes;
-use super::{AutoencoderConfig, FAMILIES, Family, Halves, Packing};
+use super::{AutoencoderConfig, FAMILIES, Family, Halves, Network, Packing};
 use crate::error::{Error, Result};
 
 /// The result of the derivation: a network, but not the scale of its latents.
@@ -54,6 +54,17 @@ impl Derived {
         };
         let candidates = FAMILIES.iter().filter(fits).collect();
         Ok(Self { unscaled, halves, candidates })
+    }
+
+    /// Takes over what the weights do not show from entry `config` of their file's metadata.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the entry describes another network.
+    pub(crate) fn take_stated(&mut self, stated: &str) -> Result<()> {
+        match &mut self.unscaled.network {
+            Network::Ltx2(ltx2) if self.halves.decoder => ltx2.take_stated(stated),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the config with scale 1 and shift 0, so that latents are the VAE's own. A missing

@@ -1,9 +1,11 @@
 //! The scratch memory of a pass. A buffer is made when a stage first needs it, as large as the
 //! largest need of any stage of the pass.
 
+use std::ops::Range;
+
 use crate::ordered::Map;
 use crate::plan::node::{Node, Scratch, pass_scratch};
-use crate::plan::{BufferId, PlanOptions};
+use crate::plan::{BufferId, PlanOptions, Resource};
 
 /// Scratch memory that the stages of a pass use in turn.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +48,12 @@ impl Shared {
 }
 
 /// The transformed filters of some output channels.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct FilterPart {
+    /// Filters before the transform.
+    pub(super) weight: Resource,
+    /// All output channels / 4 of that weight.
+    pub(super) of_weight: Range<u32>,
     pub(super) buffer: BufferId,
     /// First output channel / 4.
     pub(super) column0: u32,

@@ -148,6 +148,24 @@ impl TileGrid {
         }
     }
 
+    /// Returns the grid for an `output` that is cut so. One band holds a whole output whose filters
+    /// have several parts if that takes less memory: then the parts use one memory in turn.
+    pub(super) fn of(self, output: &Partition, limits: &DeviceLimits) -> Self {
+        let whole = Self { band_columns: self.columns, band_rows: self.rows * TILE, ..self };
+        let bytes = |grid: &Self| u64::from(grid.most_tiles(output)) * (grid.v_bytes() + grid.m_bytes());
+        let tiles = u64::from(self.columns) * u64::from(self.rows);
+        let is_bound = tiles * self.v_bytes().max(self.m_bytes()) <= limits.largest_bound_buffer().0;
+        let saved = self.filter_bytes().saturating_sub(self.most_filter_bytes());
+        if output.count() == 1 && is_bound && bytes(&whole) < bytes(&self) + saved { whole } else { self }
+    }
+
+    /// True if each of several parts of the filters is needed once, because one band holds the
+    /// whole output.
+    pub(super) fn filters_in_turn(&self, output: &Partition) -> bool {
+        let several = self.filter_bytes() > self.most_filter_bytes();
+        several && output.count() == 1 && self.bands(output.chunk(0)).len() == 1
+    }
+
     /// Returns the rows of the bands of `rows`, which start at a multiple of the tile. All bands
     /// have about the same size, because a small last band would leave a GPU idle.
     pub(super) fn row_bands(&self, rows: RowRange) -> impl Iterator<Item = RowRange> + use<> {
@@ -203,6 +221,11 @@ impl TileGrid {
     /// Returns the bytes of one block of transformed filters.
     pub(super) fn block_bytes(&self) -> u64 {
         u64::from(POINTS * self.block_columns4) * u64::from(self.channels.k4 * 4) * self.transformed.vec4_bytes()
+    }
+
+    /// Returns the most bytes of one buffer of transformed filters.
+    pub(super) fn most_filter_bytes(&self) -> u64 {
+        self.block_bytes() * u64::from(self.filter_blocks)
     }
 
     /// Returns the bytes of all transformed filters.

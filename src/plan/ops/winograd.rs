@@ -1,8 +1,6 @@
 //! 3x3 convolutions by Winograd's algorithm: transform, multiply and transform back each band of
 //! tiles.
 
-use std::ops::Range;
-
 use crate::kernels::Launch;
 use crate::kernels::choice::{ConvAlgorithm, Transforms};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
@@ -33,6 +31,8 @@ struct Winograd<'a> {
     bias: Resource,
     /// Transformed filters, by output channels: together they may exceed one binding.
     filters: Vec<FilterPart>,
+    /// True if each part of the filters is transformed right before its product.
+    in_turn: bool,
     /// Transformed input, of all frames that are read.
     v: BufferId,
     /// Products of the transformed input with the filters.
@@ -92,14 +92,15 @@ struct InputFrames {
 
 /// Returns the scratch memory of a Winograd convolution.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
-    let grid = grid(sizing.fused, conv, sizing.options, sizing.limits);
+    let grid = grid(sizing.fused, conv, sizing.options, sizing.limits).of(output, sizing.limits);
     let tiles = u64::from(grid.most_tiles(output));
     let filters = grid.filter_bytes();
+    let filter_part = filters.min(grid.most_filter_bytes());
     Scratch {
         v: tiles * grid.v_bytes(),
         m: tiles * grid.m_bytes(),
-        filters,
-        filter_part: filters.min(grid.block_bytes() * u64::from(grid.filter_blocks)),
+        filters: if grid.filters_in_turn(output) { filter_part } else { filters },
+        filter_part,
         ..input_rows(sizing, conv, ConvAlgorithm::Winograd, output, |chunk| grid.row_bands(chunk))
     }
 }
@@ -124,8 +125,10 @@ fn grid(fused: &Fused, conv: &Conv, options: &PlanOptions, limits: &DeviceLimits
 impl Lowering<'_> {
     pub(super) fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input_shape, shape) = self.fused.shapes_of(conv);
-        let grid = grid(self.fused, conv, self.options, self.limits);
-        let filters = self.transformed_filters(conv, &grid);
+        let output = &self.nodes[self.stage].partition;
+        let grid = grid(self.fused, conv, self.options, self.limits).of(output, self.limits);
+        let in_turn = grid.filters_in_turn(output);
+        let filters = self.transformed_filters(conv, &grid, in_turn);
         let bias = self.bias(conv);
         let target = self.place(conv.output, chunk);
         let own = self.rows(chunk);
@@ -134,7 +137,7 @@ impl Lowering<'_> {
         let moments = measured.then(|| self.moments(grid.runs(), shape));
         self.shortcut(conv, chunk);
         let transforms = self.choice.transforms;
-        let winograd = Winograd { conv, grid, target, own, bias, filters, v, m, moments, transforms };
+        let winograd = Winograd { conv, grid, target, own, bias, filters, in_turn, v, m, moments, transforms };
         let mut sources = Vec::new();
         for tiles in grid.bands(own) {
             if tiles.tile_x0 == 0 {
@@ -188,58 +191,68 @@ impl Lowering<'_> {
         self.product_of_chunk(&product, chunk, None);
     }
 
-    /// Returns the transformed filters of the current stage, in as many buffers as the device's
-    /// bindings need. Launches the transform if the pass does not have them.
-    fn transformed_filters(&mut self, conv: &Conv, grid: &TileGrid) -> Vec<FilterPart> {
+    /// Returns the filters of the current stage, in as many parts as the device's bindings need.
+    /// Transforms them unless the pass has them already or they are transformed in turn.
+    fn transformed_filters(&mut self, conv: &Conv, grid: &TileGrid, in_turn: bool) -> Vec<FilterPart> {
         if let Some(parts) = self.pass.filters.get(&self.stage) {
             return parts.clone();
         }
         if !self.pass.own_filters {
             self.pass.filters.clear();
         }
-        let (input, output) = self.fused.shapes_of(conv);
-        let whole = WeightLayout::filter(conv.taps(), 3, input.channels, output.channels);
-        let mut parts = Vec::new();
-        for layout in whole.parts(self.options.storage) {
-            let WeightLayout::Filter { columns: (first, end), .. } = layout else { continue };
-            let weight = self.weight(&conv.weight, layout, 1.0);
-            self.transform_columns(conv, grid, (weight, first / 4..end.div_ceil(4)), &mut parts);
+        let parts = self.filter_parts(conv, grid, in_turn);
+        if !in_turn {
+            for part in &parts {
+                self.transform_filters(conv, grid, part);
+            }
         }
         self.pass.filters.insert(self.stage, parts.clone());
         parts
     }
 
-    /// Transforms the filters of `columns` (output channels / 4), which are all of `weight`. Adds
-    /// the buffers to `parts`.
-    fn transform_columns(
-        &mut self,
-        conv: &Conv,
-        grid: &TileGrid,
-        (weight, columns): (Resource, Range<u32>),
-        parts: &mut Vec<FilterPart>,
-    ) {
-        let (taps, k4) = (conv.taps(), grid.channels.k4);
-        let (c_in, c_out4) = (k4 / taps * 4, columns.end - columns.start);
+    /// Returns the parts of the filters, with memory for each, or one memory for all if they are
+    /// transformed in turn.
+    fn filter_parts(&mut self, conv: &Conv, grid: &TileGrid, in_turn: bool) -> Vec<FilterPart> {
+        let (input, output) = self.fused.shapes_of(conv);
+        let whole = WeightLayout::filter(conv.taps(), 3, input.channels, output.channels);
         let most = grid.filter_blocks.saturating_mul(grid.block_columns4);
-        for column0 in (0..c_out4).step_by(most as usize) {
-            let columns4 = (c_out4 - column0).min(most);
-            let blocks = columns4.div_ceil(grid.block_columns4);
-            let buffer = self.filter_memory(parts.len(), grid.block_bytes() * u64::from(blocks));
-            for tap in 0..taps {
-                let params = WeightsParams {
-                    c_in,
-                    c_out4,
-                    column0,
-                    tile_n: grid.block_columns4,
-                    blocks,
-                    k: k4 * 4,
-                    k0: tap * c_in,
-                    w_offset: tap * 9 * c_in * c_out4,
-                };
-                let launch = winograd::weights(Storages::of(self.options.storage), params);
-                self.launch(launch, &[weight, Resource::Buffer(buffer)]);
-            }
-            parts.push(FilterPart { buffer, column0: columns.start + column0, columns4, blocks });
+        let mut cuts = Vec::new();
+        for layout in whole.parts(self.options.storage) {
+            let WeightLayout::Filter { columns: (first, end), .. } = layout else { continue };
+            let weight = self.weight(&conv.weight, layout, 1.0);
+            let of_weight = first / 4..end.div_ceil(4);
+            let starts = of_weight.clone().step_by(most as usize);
+            cuts.extend(starts.map(|start| (weight, of_weight.clone(), (of_weight.end - start).min(most), start)));
+        }
+        let blocks = |columns4: u32| columns4.div_ceil(grid.block_columns4);
+        let bytes = |columns4: u32| grid.block_bytes() * u64::from(blocks(columns4));
+        let largest = cuts.iter().map(|(_, _, columns4, _)| bytes(*columns4)).max().unwrap_or(0);
+        let one = in_turn.then(|| self.filter_memory(0, largest));
+        let mut parts = Vec::new();
+        for (weight, of_weight, columns4, column0) in cuts {
+            let buffer = one.unwrap_or_else(|| self.filter_memory(parts.len(), bytes(columns4)));
+            parts.push(FilterPart { weight, of_weight, buffer, column0, columns4, blocks: blocks(columns4) });
+        }
+        parts
+    }
+
+    /// Launches the transform of one part of the filters.
+    fn transform_filters(&mut self, conv: &Conv, grid: &TileGrid, part: &FilterPart) {
+        let (taps, k4) = (conv.taps(), grid.channels.k4);
+        let (c_in, c_out4) = (k4 / taps * 4, part.of_weight.end - part.of_weight.start);
+        for tap in 0..taps {
+            let params = WeightsParams {
+                c_in,
+                c_out4,
+                column0: part.column0 - part.of_weight.start,
+                tile_n: grid.block_columns4,
+                blocks: part.blocks,
+                k: k4 * 4,
+                k0: tap * c_in,
+                w_offset: tap * 9 * c_in * c_out4,
+            };
+            let launch = winograd::weights(Storages::of(self.options.storage), params);
+            self.launch(launch, &[part.weight, Resource::Buffer(part.buffer)]);
         }
     }
 
@@ -262,6 +275,9 @@ impl Lowering<'_> {
             self.winograd_in(winograd, tiles, source);
         }
         for part in &winograd.filters {
+            if winograd.in_turn {
+                self.transform_filters(winograd.conv, &winograd.grid, part);
+            }
             self.winograd_product(winograd, tiles, part);
         }
         self.winograd_out(winograd, tiles);
