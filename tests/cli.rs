@@ -53,3 +53,5 @@ mod tool;
 mod tuning;
 #[path = "cli/verbosity.rs"]
 mod verbosity;
+#[path = "support/written.rs"]
+mod written;

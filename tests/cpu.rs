@@ -111,3 +111,5 @@ mod snapshot;
 mod sweep;
 #[path = "cpu/tiling.rs"]
 mod tiling;
+#[path = "support/written.rs"]
+mod written;

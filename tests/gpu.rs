@@ -56,3 +56,5 @@ mod tiled_clips;
 mod tiling;
 #[path = "gpu/tuning.rs"]
 mod tuning;
+#[path = "support/written.rs"]
+mod written;

@@ -28,7 +28,8 @@ pub(super) struct TilesOfSize {
     pub(super) request: Request,
     /// The states that are kept in host memory between parts.
     pub(super) host_states: HostStates,
-    /// The plan of each part: of an image, or of a clip's first part and of the others.
+    /// The plan of each part: of an image, or of a clip's first part and of the others. One plan if
+    /// all parts have the same.
     parts: Vec<Plan>,
     /// The number of tiles.
     count: u64,
@@ -208,6 +209,10 @@ impl TilesOfSize {
         }
         if let [first, later] = parts.as_slice() {
             check_states(first, later);
+            // A clip that is prepared once is not allocated anew for its second part.
+            if first == later {
+                parts.truncate(1);
+            }
         }
         Ok(Self { request, host_states, parts, count })
     }
@@ -219,7 +224,7 @@ impl TilesOfSize {
 
     /// Returns the job of part `index`.
     pub(super) fn job(&self, index: u64) -> Job {
-        let parts = self.request.parts();
+        let parts = &self.request.parts()[..self.parts.len()];
         let part = if index > 0 { parts[parts.len() - 1] } else { parts[0] };
         Job { request: self.request, part, host_states: self.host_states.clone() }
     }

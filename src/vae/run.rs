@@ -12,7 +12,6 @@ use crate::device::{ClipStates, Prepared};
 use crate::error::{DeviceError, Error, Result};
 use crate::execution::{Control, RunReport};
 use crate::gpu::Input;
-use crate::model::blocks::Part;
 use crate::plan::turns::Turn;
 use crate::plan::{Plan, PlaneExtents};
 use crate::tensor::Bytes;
@@ -124,7 +123,7 @@ impl Vae {
         let ready = self.prepare_job(job).await?;
         let input = inputs(ready.prepared.plan())?;
         let run = match ready.run(&input, part, control, deliver).await {
-            Err(error) if is_out_of_memory(&error) && job.part != Part::Next && ready.fallback.is_none() => {
+            Err(error) if is_out_of_memory(&error) && part.turn.part == 0 && ready.fallback.is_none() => {
                 let first_peak = ready.prepared.plan().memory.peak();
                 let held = self.device.ledger().current();
                 self.ready = None;

@@ -87,6 +87,9 @@ struct ClipFacts {
     /// The number of frames of every part but the first, which has one (as many, in an encode by
     /// TAEHV and a decode by LTX-2).
     frames: u32,
+    /// The number of parts after that of the last latent, in which a decoder that sees later frames
+    /// gives its last ones.
+    parts_after: u32,
     /// The plan of the first part. In tiles, `first` and `next` are the plans of the tile that
     /// takes the most memory.
     first: PlanWithTimeline,
@@ -104,6 +107,7 @@ fn plan_js(plans: &Plans, frames: PlaneExtents) -> JsValue {
         width: frames.size.width,
         height: frames.size.height,
         frames: frames.frames,
+        parts_after: plans.later().result.parts_after(),
         first: PlanWithTimeline::of(plans.first()),
         next: PlanWithTimeline::of(plans.later()),
     })

@@ -8,6 +8,8 @@ mod encode;
 #[cfg(unix)]
 #[path = "clips/ends.rs"]
 mod ends;
+#[path = "clips/later_frames.rs"]
+mod later_frames;
 #[path = "clips/plan.rs"]
 mod plan;
 #[path = "clips/refused.rs"]
@@ -26,6 +28,7 @@ use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
 
 use crate::formula;
 use crate::tool::{Entries, Entry, Folder, Outcome, fixture_path};
+use crate::written::as_written;
 
 /// Shape of the latents of the golden clip, which decode to 17 frames of 40 x 24 pixels.
 const LATENTS: [usize; 5] = [1, 16, 5, 3, 5];
@@ -34,7 +37,12 @@ const PIXELS: [usize; 5] = [1, 3, 17, 31, 47];
 
 /// Returns config.json and weights of a small model for video.
 pub(crate) fn video_model() -> (String, Entries) {
-    let source = FileSource::open(fixture_path("clip_wan.safetensors")).unwrap();
+    model_of("clip_wan")
+}
+
+/// Returns config.json and weights of the model of a golden clip.
+fn model_of(clip: &str) -> (String, Entries) {
+    let source = FileSource::open(fixture_path(&format!("{clip}.safetensors"))).unwrap();
     let json = block_on(read_header(&source)).unwrap().metadata["config"].clone();
     let config = AutoencoderConfig::from_json(&json).unwrap();
     let mut tensors = BTreeMap::new();
@@ -42,7 +50,7 @@ pub(crate) fn video_model() -> (String, Entries) {
         tensors.extend(tensors_of_decoder(&config, part));
         tensors.extend(tensors_of_encoder(&config, part));
     }
-    let weights = formula::weights(&tensors);
+    let weights = as_written(&config, formula::weights(&tensors));
     (json, weights.iter().map(|(name, tensor)| (name.clone(), Entry::f32(tensor))).collect())
 }
 
@@ -50,12 +58,17 @@ impl Folder {
     /// Makes a folder with a small model for video, latents of the golden clip in `clip.npy` and
     /// frames of the golden encode in `pixels.npy`.
     pub(crate) fn for_video() -> Self {
-        let (json, weights) = video_model();
+        Self::of_clip("clip_wan", &LATENTS, &PIXELS)
+    }
+
+    /// Makes such a folder for another golden clip, with `latents` and `pixels` of these shapes.
+    fn of_clip(clip: &str, latents: &[usize], pixels: &[usize]) -> Self {
+        let (json, weights) = model_of(clip);
         let folder = Self::new();
         folder.write("model/config.json", json.as_bytes());
         folder.write_weights(&weights);
-        folder.write_clip(&formula::latents(&LATENTS));
-        folder.write("pixels.npy", &write_npy(&formula::input("pixels", &PIXELS, 1.0)));
+        folder.write_clip(&formula::latents(latents));
+        folder.write("pixels.npy", &write_npy(&formula::input("pixels", pixels, 1.0)));
         std::fs::create_dir(folder.path("frames")).unwrap();
         folder
     }

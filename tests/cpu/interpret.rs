@@ -9,6 +9,7 @@ use wgvae::files::FileSource;
 use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::kernels::choice::KernelChoice;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Bytes, HostTensor, LatentSpace, Size, Storage};
@@ -160,4 +161,27 @@ fn an_estimate_with_the_images_own_norms_is_exact() {
         let (estimate, _) = interpret_and_measure(&plan, &weights, &[&latents.data, &latents.data]);
         assert_same_bits(&estimate, &exact, "an estimate");
     }
+}
+
+/// Tests filters that fill several buffers, in an output of one band: they use one memory in turn,
+/// which changes no bit.
+#[test]
+fn filters_in_turn_take_less_and_change_no_bit() {
+    let config = odd_network(&[64, 96], 8, false);
+    let latents = formula::latents(&[config.latent_channels as usize, 11, 9]);
+    let weights = formula::decoder(&config);
+    let graph = decoder(&config, Size { width: 9, height: 11 }, LatentSpace::Model);
+    let limits = DeviceLimits { kind: DeviceKind::Gpu, shader_f16: true, ..DeviceLimits::webgpu_default() };
+    let choice = KernelChoice::for_device(&limits);
+    let with = |winograd_scratch_bytes| {
+        let choice = Some(KernelChoice { winograd_scratch_bytes, ..choice });
+        let options = PlanOptions { choice, ..PlanOptions::new(Storage::F32, Output::Raw) };
+        let plan = Plan::new(&graph, &limits, &options).unwrap();
+        crate::plan_checks::check(&plan, &limits);
+        (interpret(&plan, &weights, &latents.data), plan.memory.peak())
+    };
+    let ((whole, all), (found, fewer)) = (with(choice.winograd_scratch_bytes), with(1 << 16));
+    // All 36 x 96 x 96 floats at once take more.
+    assert!(fewer.0 + (1 << 20) < all.0, "{fewer}, {all} with all filters at once");
+    assert_same_bits(&found, &whole, "filters in turn");
 }

@@ -1,10 +1,8 @@
 //! Every network on a device, in both directions, against the f64 result of its own class. Files
 //! are in the network's own layout.
 
-use std::collections::BTreeMap;
-
 use pollster::block_on;
-use wgvae::config::{AutoencoderConfig, Network};
+use wgvae::config::Network;
 use wgvae::files::MemorySource;
 use wgvae::images::Posterior;
 use wgvae::internals::safetensors::write_safetensors;
@@ -17,6 +15,7 @@ use wgvae::{
 
 use crate::formula;
 use crate::golden::Golden;
+use crate::written::as_written;
 
 /// Returns max |a - b| / max |b|; NaN if any value is NaN.
 pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
@@ -57,23 +56,6 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
         Some(family) => checkpoint.with_family(family).unwrap(),
         None => checkpoint,
     }
-}
-
-/// Returns `weights` by their names in a file. LTX-2's has a module in each convolution, and the
-/// statistics of latents.
-fn as_written(config: &AutoencoderConfig, weights: BTreeMap<String, HostTensor>) -> BTreeMap<String, HostTensor> {
-    if !matches!(config.network, Network::Ltx2(_)) {
-        return weights;
-    }
-    let inner = |(name, tensor): (String, HostTensor)| {
-        let (module, part) = name.rsplit_once('.').unwrap();
-        (format!("{module}.conv.{part}"), tensor)
-    };
-    let mut written: BTreeMap<String, HostTensor> = weights.into_iter().map(inner).collect();
-    for (name, like) in [("latents_mean", "bn.running_mean"), ("latents_std", "bn.running_var")] {
-        written.insert(name.to_owned(), formula::weight(like, &[config.latent_channels as usize]));
-    }
-    written
 }
 
 fn check(golden: &Golden, name: &str, output: &str, found: &[f32], precision: Precision) {

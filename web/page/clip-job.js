@@ -27,7 +27,8 @@ import { tell } from './tell.js';
 export async function decodeClip(decoder, { latents, name, size, frames }, options) {
   tell({ type: 'clip', name, size, count: frames, isRoundTrip: false });
   const tally = new Tally('decode', decoder, options.onProgress);
-  for await (const blob of decoder.clip(latents, { ...options, output: 'blob', onProgress: tally.progress(frames) })) {
+  const after = await partsAfter(decoder, size);
+  for await (const blob of decoder.clip(latents, { ...options, output: 'blob', onProgress: tally.progress(frames, after) })) {
     tally.add(1);
     tell({ type: 'frame', blob });
   }
@@ -72,7 +73,8 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   tell({ type: 'clip', name, size, count, rate: footage.rate, isRoundTrip: true });
   const decoding = new Tally('decode', vae, options.onProgress);
   const likeness = new Psnr();
-  for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(count) })) {
+  const after = await partsAfter(vae, size);
+  for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(count, after) })) {
     // Frames after the last original are padding of the encode.
     const original = originals[decoding.frames];
     decoding.add(original ? 1 : 0);
@@ -115,6 +117,15 @@ function remarks({ found, count, size }, factor) {
   return notices;
 }
 
+/**
+ * Returns the number of parts of a decode after that of the last latent.
+ * @param {Decoder} model
+ * @param {import('./news.js').Size} size of a frame
+ */
+async function partsAfter(model, size) {
+  return (await model.planClip({ ...size, output: 'image-data' })).parts_after;
+}
+
 /** Sum of the reports of a clip's parts. */
 class Tally {
   #operation;
@@ -138,18 +149,28 @@ class Tally {
   /**
    * Returns a listener that adds the clip's finished parts to its progress.
    * @param {number} frames of the clip, if their number is known
+   * @param {number} after parts after that of the last latent
    * @returns {(progress: import('../src/index.js').Progress) => void}
    */
-  progress(frames) {
+  progress(frames, after = 0) {
     const { frames_per_latent: step, fills_parts: fills } = this.#model.info;
-    const total = fills && this.#operation === 'encode' ? Math.ceil(frames / step) : Math.ceil((frames - 1) / step) + 1;
-    return (progress) => this.#tell({ ...progress, parts: { done: this.#reports.size, total: Math.max(total, this.#reports.size + 1) } });
+    const latents = fills && this.#operation === 'encode' ? Math.ceil(frames / step) : Math.ceil((frames - 1) / step) + 1;
+    const total = latents + after;
+    return ({ part = 0, ...progress }) => {
+      // Of a part that gave no frames.
+      if (part > this.#reports.size) this.#keepReport();
+      this.#tell({ ...progress, parts: { done: part, total: Math.max(total, part + 1) } });
+    };
   }
 
   /** @param {number} frames that the last part gave, or was made of */
   add(frames) {
-    if (this.#model.report) this.#reports.add(this.#model.report);
+    this.#keepReport();
     this.frames += frames;
+  }
+
+  #keepReport() {
+    if (this.#model.report) this.#reports.add(this.#model.report);
   }
 
   /** @returns {ClipOutcome} */

@@ -17,6 +17,8 @@ export class ClipRun {
   #options;
   /** The clip, and the engine that it began on. It cannot move to another device. */
   #begun;
+  /** Number of parts that are done. */
+  #done = 0;
   /** Settles when nothing uses the clip. @type {Promise<unknown>} */
   #idle = Promise.resolve();
 
@@ -66,14 +68,18 @@ export class ClipRun {
   async part(phase, input, call) {
     const loaded = this.#loaded;
     const { clip, engine } = this.#begun;
+    const { onProgress = loaded.options.onProgress } = this.#options;
+    const inPart = onProgress && ((/** @type {import('./index.js').Progress} */ progress) => onProgress({ ...progress, part: this.#done }));
     try {
-      return await loaded.run(this.#options, false, async (signal) => {
+      const result = await loaded.run(this.#options, false, async (signal) => {
         if (loaded.engine !== engine) throw new WgvaeError('device-lost', 'what the clip had kept was on a GPU device that is lost: begin it again');
-        const listener = loaded.listener(phase, this.#options.onProgress);
+        const listener = loaded.listener(phase, inPart);
         const part = loaded.cancellable(signal, (cancel) => call(engine.vae, clip, cancel, listener));
         this.#idle = part.catch(() => {});
         return part;
       });
+      this.#done += 1;
+      return result;
     } finally {
       // An abort does not wait for the part that it stops.
       this.#idle.then(() => input?.free());

@@ -527,6 +527,11 @@ export interface ClipPlan {
   /** Frames of every part but the first, which has one (TAEHV's encodes and LTX-2's decodes: all). */
   frames: number;
   /**
+   * Parts after that of the last latent, in which a decoder that sees later frames (LTX-2) gives
+   * its last ones. 0 for other models.
+   */
+  parts_after: number;
+  /**
    * Plan of the first part. With tiles, `first` and `next` are plans of the tile that takes the
    * most memory.
    */
@@ -924,6 +929,8 @@ export interface Progress {
    * Current step: `device` or `weights`, the layer, or the next kernel, empty after the last one.
    */
   step: string;
+  /** Index of the part of a clip. Only in clips. */
+  part?: number;
 }
 
 /**

@@ -149,14 +149,18 @@ impl TileGrid {
     }
 
     /// Returns the grid for an `output` that is cut so. One band holds a whole output whose filters
-    /// have several parts if that takes less memory: then the parts use one memory in turn.
+    /// have several parts if that takes far less memory: then the parts use one memory in turn. A
+    /// little less is no gain, because other stages of a pass may need as much for their filters,
+    /// and all of them get the larger band.
     pub(super) fn of(self, output: &Partition, limits: &DeviceLimits) -> Self {
+        const LEAST_GAIN: u64 = 8;
         let whole = Self { band_columns: self.columns, band_rows: self.rows * TILE, ..self };
         let bytes = |grid: &Self| u64::from(grid.most_tiles(output)) * (grid.v_bytes() + grid.m_bytes());
         let tiles = u64::from(self.columns) * u64::from(self.rows);
         let is_bound = tiles * self.v_bytes().max(self.m_bytes()) <= limits.largest_bound_buffer().0;
         let saved = self.filter_bytes().saturating_sub(self.most_filter_bytes());
-        if output.count() == 1 && is_bound && bytes(&whole) < bytes(&self) + saved { whole } else { self }
+        let more = bytes(&whole).saturating_sub(bytes(&self));
+        if output.count() == 1 && is_bound && more * LEAST_GAIN < saved { whole } else { self }
     }
 
     /// True if each of several parts of the filters is needed once, because one band holds the

@@ -1,0 +1,49 @@
+// @ts-check
+// Clips of LTX-2, whose decoder sees later frames: its last frames come after the last latents.
+
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { clipFixture, frameOf, latentsFile } from './fixtures.mjs';
+import { ltx2DecoderFile } from './ltx2.mjs';
+import { floats, inBrowsers } from './session.mjs';
+
+const MODEL = 'clip_ltx2';
+
+inBrowsers({}, (session) => {
+  it('decodes a clip to all its frames, in the predicted memory, and counts its parts', async (t) => {
+    const { config, latents, frames, errors } = await clipFixture(MODEL);
+    const folder = join(session.folder, MODEL);
+    await mkdir(folder);
+    await writeFile(join(folder, 'config.json'), config);
+    await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), ltx2DecoderFile(config));
+    await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });
+      const plan = decoder.planClip({ width: 24, height: 16, output: 'raw' });
+      /** @type {number[]} */
+      const parts = [];
+      const onProgress = (/** @type {import('../../web/src/index.js').Progress} */ { part = -1 }) => {
+        if (parts.at(-1) !== part) parts.push(part);
+      };
+      const { frames, peaks, shape } = await lab.clip(decoder, `${folder}latents.safetensors`, { onProgress });
+      await decoder.destroy();
+      return { frames: frames.map(lab.base64), shape, peaks: [plan.predicted_peak_bytes, Math.max(...peaks)], after: plan.parts_after, parts, left: lab.gpu.liveBytes() };
+    }, session.model(`${MODEL}/`));
+    const [, , count, height, width] = frames.shape;
+    assert.deepEqual([found.frames.length, found.shape], [count, [3, height, width]]);
+    const largest = frames.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    const differences = found.frames.flatMap((frame, index) => {
+      const wanted = frameOf(frames, index).data;
+      return Array.from(floats(frame), (value, at) => Math.abs(value - wanted[at]));
+    });
+    const error = differences.reduce((most, one) => Math.max(most, one), 0) / largest;
+    t.diagnostic(`${error.toExponential(2)}, torch ${errors.f32.toExponential(2)}`);
+    assert.ok(error <= 1e-5, `relative max error ${error}`);
+    assert.equal(found.peaks[1], found.peaks[0]);
+    assert.ok(found.after > 0 && found.left === 0, `${found.after} parts later, ${found.left} bytes left`);
+    assert.deepEqual(found.parts, Array.from({ length: latents.shape[2] + found.after }, (_, part) => part));
+  });
+});
