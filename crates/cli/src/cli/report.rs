@@ -63,6 +63,8 @@ pub(super) struct ClipSubject {
     pub(super) operation: Direction,
     /// Number of frames in the file of frames.
     pub(super) frames: u64,
+    /// Number of frames of latents. A decoder that sees later frames has more parts.
+    pub(super) latent_frames: u64,
     /// Size of a frame, pixels.
     pub(super) size: Size,
     /// Frames per second, if known.
@@ -140,13 +142,13 @@ impl Report {
         session: Session<'_>,
         files: &[PathBuf],
     ) -> Self {
-        let ClipSubject { operation, frames, size, fps, seconds, facts } = subject;
+        let ClipSubject { operation, frames, latent_frames, size, fps, seconds, facts } = subject;
         let (done, runs, of) = match operation {
             Direction::Decode => ("decoded", "decodes", ""),
             Direction::Encode => ("encoded", "encodes", "of "),
         };
         let (parts, predicted) = (session.runs().len() as u64, session.predicted());
-        let mut own = json!({ "clip": clip_json(plans, frames, parts, size) });
+        let mut own = json!({ "clip": clip_json(plans, frames, latent_frames, size) });
         own["clip"]["fps"] = json!(fps.map(|fps| fps.to_string()));
         extend(&mut own, &facts);
         let subject = Subject {

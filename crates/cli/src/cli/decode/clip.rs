@@ -71,6 +71,7 @@ pub(super) async fn run(
     let subject = ClipSubject {
         operation: Direction::Decode,
         frames,
+        latent_frames: axes.frames,
         size,
         fps: Some(fps),
         seconds: start.elapsed().as_secs_f64(),

@@ -65,6 +65,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let subject = ClipSubject {
         operation: Direction::Encode,
         frames: encoded,
+        latent_frames: session.runs().len() as u64,
         size,
         fps: None,
         seconds: start.elapsed().as_secs_f64(),
