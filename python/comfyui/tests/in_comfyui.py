@@ -339,6 +339,27 @@ def eviction(comfy: Comfy) -> int:
     return int(not good)
 
 
+def refusals(comfy: Comfy) -> int:
+    """Checks what users are told if an input is wrong. Returns the failures."""
+    before = loaders("sd15")
+    before["in"] = node("ProbeInputs", latents="1,4,32,32", images="1,8,8", seed=10)
+    before["ours"]["inputs"]["memory_budget"] = "1MiB"
+    failures = 0
+    for kind, side, message in (
+        ("VAEDecode", "ours", "the smallest budget found is"),
+        ("WgvaeDecode", "core", "expected the output of 'Load VAE (wgvae)'"),
+    ):
+        asked = {"at": node(kind, samples=["in", 0], vae=[side, 0])}
+        try:
+            comfy.run({**before, **asked, "save": node("ProbeSave", value=["at", 0], name="none")})
+            told = "nothing"
+        except RuntimeError as error:
+            told = str(error).strip()
+        print(f"  {told}{'' if message in told else '  WRONG'}")
+        failures += message not in told
+    return failures
+
+
 def plan(comfy: Comfy) -> int:
     """Prints the text of our node for plans. Returns the failures."""
     sizes = {"width": 1024, "height": 1024, "work": "decode"}
@@ -365,7 +386,8 @@ def main() -> int:
             failures += nodes_of_both(comfy, base, name) + own_nodes(comfy, base, name)
         if "sd15" in names:
             print("others")
-            failures += checkpoint_and_save(comfy, base) + eviction(comfy) + plan(comfy)
+            failures += checkpoint_and_save(comfy, base) + eviction(comfy)
+            failures += refusals(comfy) + plan(comfy)
         if failures:
             print(comfy.log()[-4000:])
     print(f"{failures} failures")
