@@ -1,28 +1,29 @@
-"""The nodes that load a model, decode and encode.
+"""The nodes that load a model, decode, encode and plan.
 
 They follow the first version of ComfyUI's documented protocol, with one class for each node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
-import wgvae
 
-import comfy.model_management
-import comfy.utils
 import folder_paths
 
-_BUDGET = ("STRING", {"default": "", "tooltip": "The most memory of the device to take, such as 2GiB. Empty: what a whole image takes."})
+from .vae import EngineVae, Files, wrong
+
+_BUDGET = ("STRING", {"default": "", "tooltip": "The most memory of the device to take, such as 2GiB. Empty: what the loader says."})
 
 
 class WgvaeLoader:
-    """A node that opens a model of ComfyUI's vae folder."""
+    """A node that opens a model of ComfyUI's folders vae, checkpoints or vae_approx.
+
+    Its output is a VAE for ComfyUI's own nodes, too.
+    """
 
     CATEGORY = "wgvae"
-    RETURN_TYPES = ("WGVAE",)
+    RETURN_TYPES = ("VAE",)
     RETURN_NAMES = ("vae",)
     FUNCTION = "load"
 
@@ -30,13 +31,14 @@ class WgvaeLoader:
     def INPUT_TYPES(cls) -> dict[str, Any]:
         return {
             "required": {
-                "vae_name": (folder_paths.get_filename_list("vae"),),
+                "vae_name": (list(_models()), {"tooltip": "A .safetensors file of models/vae, checkpoints or vae_approx."}),
                 "precision": (["auto", "f16", "f32", "fast"],),
             },
             "optional": {
                 "adapter": ("STRING", {"default": "", "tooltip": "Part of a GPU's name, or its index. Empty: the best."}),
                 "family": ("STRING", {"default": "", "tooltip": "Where the file does not say which model it is: sdxl, flux1 and others."}),
                 "device": (["auto", "gpu", "cpu"], {"tooltip": "auto: a GPU if there is one, else the CPU."}),
+                "memory_budget": ("STRING", {"default": "", "tooltip": "The most memory of the device to take, such as 2GiB. Empty: what a whole image takes."}),
             },
         }
 
@@ -47,13 +49,18 @@ class WgvaeLoader:
         adapter: str = "",
         family: str = "",
         device: Literal["auto", "gpu", "cpu"] = "auto",
-    ) -> tuple[wgvae.Vae]:
-        path = folder_paths.get_full_path_or_raise("vae", vae_name)
-        return (wgvae.Vae.from_pretrained(path, device=device, precision=precision, adapter=adapter or None, family=family or None),)
+        memory_budget: str = "",
+    ) -> tuple[EngineVae]:
+        models = _models()
+        if vae_name not in models:
+            raise wrong("vae_name", "a .safetensors file of models/vae, checkpoints or vae_approx", vae_name)
+        files = Files(*(folder_paths.get_full_path_or_raise(*half) for half in models[vae_name]))
+        arguments = {"device": device, "precision": precision, "adapter": adapter or None, "family": family or None}
+        return (EngineVae(files, memory_budget, **arguments),)
 
 
 class WgvaeDecode:
-    """A node that decodes latents to images, exactly and without tiles.
+    """A node that decodes latents to images within a memory budget of its own.
 
     A clip becomes a batch of its frames, and layers of Qwen-Image-Layered become a batch, too. As in
     ComfyUI, images of a model with opacity have a fourth channel: [b, h, w, 4].
@@ -65,31 +72,17 @@ class WgvaeDecode:
 
     @classmethod
     def INPUT_TYPES(cls) -> dict[str, Any]:
-        return {"required": {"samples": ("LATENT",), "vae": ("WGVAE",)}, "optional": {"memory_budget": _BUDGET}}
+        return {"required": {"samples": ("LATENT",), "vae": ("VAE",)}, "optional": {"memory_budget": _BUDGET}}
 
-    def decode(self, samples: dict[str, Any], vae: wgvae.Vae, memory_budget: str = "") -> tuple[torch.Tensor]:
-        latents = samples["samples"].detach().float().cpu()
-        budget, unscaled = memory_budget or None, _unscaled(vae)
-        factor = vae.facts["latent_factor"][unscaled]
-        height, width = (side * factor for side in latents.shape[-2:])
-        if latents.ndim == 5 and vae.facts["temporal_factor"] is not None:
-            clip = vae.clip()
-            _make_room(vae, clip.plan(height, width, budget, unscaled=unscaled))
-            parts = [clip.decode(one[None], output="float", unscaled=unscaled, memory_budget=budget, progress=_bar()) for one in latents]
-            images = torch.cat([torch.from_numpy(part)[0].movedim(0, 1) for part in parts])
-        else:
-            _make_room(vae, vae.plan(height, width, budget, unscaled=unscaled))
-            images = torch.from_numpy(vae.decode(latents, output="float", unscaled=unscaled, memory_budget=budget, progress=_bar()))
-        return ((images.movedim(1, -1) / 2 + 0.5).clamp(0, 1),)
+    def decode(self, samples: dict[str, Any], vae: EngineVae, memory_budget: str = "") -> tuple[torch.Tensor]:
+        images = _checked(vae).decode(samples["samples"], memory_budget=memory_budget)
+        return (images.flatten(0, 1) if images.ndim == 5 else images,)
 
 
 class WgvaeEncode:
-    """A node that encodes images to latents, the mode of their distribution.
+    """A node that encodes images to latents within a memory budget of its own.
 
-    A model for video encodes all images as one clip, latents [1, c, t, h, w]. As in ComfyUI, edges
-    that fill no latent are cropped, and so are last frames that fill no frame of latents. Models of
-    TAEHV's family take any number of frames: the last one is repeated until it fills a frame of
-    latents. A model with opacity takes images with and without it.
+    Unlike ComfyUI's node, it encodes the opacity of images if the model has it.
     """
 
     CATEGORY = "wgvae"
@@ -98,64 +91,87 @@ class WgvaeEncode:
 
     @classmethod
     def INPUT_TYPES(cls) -> dict[str, Any]:
-        return {"required": {"pixels": ("IMAGE",), "vae": ("WGVAE",)}, "optional": {"memory_budget": _BUDGET}}
+        return {"required": {"pixels": ("IMAGE",), "vae": ("VAE",)}, "optional": {"memory_budget": _BUDGET}}
 
-    def encode(self, pixels: torch.Tensor, vae: wgvae.Vae, memory_budget: str = "") -> tuple[dict[str, torch.Tensor]]:
-        budget, unscaled = memory_budget or None, _unscaled(vae)
-        step, time = vae.facts["image_step"][unscaled], vae.facts["temporal_factor"]
-        count, rows, columns, _ = pixels.shape
-        height, width = rows // step * step, columns // step * step
-        top, left = (rows - height) // 2, (columns - width) // 2
-        channels = vae.config["in_channels"]
-        images = pixels[:, top : top + height, left : left + width, :channels].detach().float().cpu().movedim(-1, 1) * 2 - 1
-        if time is None:
-            _make_room(vae, vae.plan(height, width, budget, encode=True, unscaled=unscaled))
-            latents = vae.encode(images, unscaled=unscaled, memory_budget=budget, progress=_bar())
-            if vae.config["network"] == "wan" and not vae.config["is_residual"]:
-                # ComfyUI's latents of Qwen-Image-Layered have an axis for the frame, of extent 1.
-                # Those of Qwen-Image 2.1 have none.
-                latents = latents[:, :, None]
-        else:
-            clip = vae.clip()
-            taken = count if vae.facts["fills_parts"] else (count - 1) // time * time + 1
-            frames = images[:taken].movedim(0, 1)[None]
-            _make_room(vae, clip.plan(height, width, budget, encode=True, unscaled=unscaled))
-            latents = clip.encode(frames, unscaled=unscaled, memory_budget=budget, progress=_bar())
-        return ({"samples": torch.from_numpy(latents)},)
+    def encode(self, pixels: torch.Tensor, vae: EngineVae, memory_budget: str = "") -> tuple[dict[str, torch.Tensor]]:
+        return ({"samples": _checked(vae).encode(pixels, memory_budget=memory_budget)},)
 
 
-def _unscaled(vae: wgvae.Vae) -> bool:
-    """Returns True if ComfyUI has this model's latents in the VAE's own scale.
+class WgvaePlan:
+    """A node that says how much memory a decode or an encode will take, before it runs."""
 
-    FLUX.2 and LTX-2 are the exceptions: their latents are in the diffusion model's scale, and those
-    of FLUX.2 are packed.
+    CATEGORY = "wgvae"
+    RETURN_TYPES = ("STRING",)
+    FUNCTION = "plan"
+    OUTPUT_NODE = True
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, Any]:
+        side = ("INT", {"default": 1024, "min": 8, "max": 16384, "step": 8, "tooltip": "In pixels."})
+        return {
+            "required": {"vae": ("VAE",), "width": side, "height": side, "work": (["decode", "encode"],)},
+            "optional": {"frames": ("INT", {"default": 1, "min": 1, "max": 16384, "tooltip": "1 for images."}), "memory_budget": _BUDGET},
+        }
+
+    def plan(
+        self,
+        vae: EngineVae,
+        width: int,
+        height: int,
+        work: Literal["decode", "encode"],
+        frames: int = 1,
+        memory_budget: str = "",
+    ) -> dict[str, Any]:
+        clip = _checked(vae).is_clip((1, 3, frames, height, width))
+        plan = vae.plan(height, width, memory_budget, encode=work == "encode", clip=clip)
+        subject = "A clip of any length" if clip else "An image"
+        text = (
+            f"{subject} of {width}x{height} pixels will take {_mib(plan.peak_bytes)} to {work}, "
+            f"of which {_mib(plan.weight_bytes)} are weights."
+        )
+        if plan.host_bytes:
+            text += f" {_mib(plan.host_bytes)} more will wait in the host's memory."
+        return {"ui": {"text": (text,)}, "result": (text,)}
+
+
+def _models() -> dict[str, list[tuple[str, str]]]:
+    """Returns the models by their names in lists: folder and file of the decoder and of the encoder.
+
+    Names of other folders than vae begin with the folder. As in ComfyUI, two files of vae_approx such
+    as taesd_decoder and taesd_encoder are one model, taesd.
     """
-    return int(vae.config["patch"]) == 1 and int(vae.config["latent_channels"]) != 128
+    found: dict[str, list[tuple[str, str]]] = {}
+    for folder in ("vae", "checkpoints", "vae_approx"):
+        names = [name for name in folder_paths.get_filename_list(folder) if name.endswith((".safetensors", ".sft"))]
+        prefix = "" if folder == "vae" else f"{folder}/"
+        for name in names:
+            encoder = name.replace("_decoder.", "_encoder.")
+            if folder == "vae_approx" and name != encoder and encoder in names:
+                found[prefix + name.partition("_decoder.")[0]] = [(folder, name), (folder, encoder)]
+            elif folder != "vae_approx" or "_encoder." not in name or name.replace("_encoder.", "_decoder.") not in names:
+                found[prefix + name] = [(folder, name)] * 2
+    return found
 
 
-def _make_room(vae: wgvae.Vae, plan: wgvae.Plan) -> None:
-    """Makes ComfyUI free the GPU memory that the plan needs, as it cannot see wgvae's use."""
-    if vae.device == "gpu":
-        comfy.model_management.free_memory(plan.peak_bytes, comfy.model_management.get_torch_device())
+def _checked(vae: object) -> EngineVae:
+    if not isinstance(vae, EngineVae):
+        raise wrong("vae", "the output of 'Load VAE (wgvae)'", f"{type(vae).__name__}, which ComfyUI's own nodes take")
+    return vae
 
 
-def _bar() -> Callable[[wgvae.Progress], None]:
-    """Returns a callback that shows progress and stops the call when the user interrupts.
-
-    Nodes run in a thread that Ctrl-C does not reach.
-    """
-    bar = comfy.utils.ProgressBar(1000)
-
-    def tell(progress: wgvae.Progress) -> None:
-        comfy.model_management.throw_exception_if_processing_interrupted()
-        bar.update_absolute(round(1000 * progress.fraction), 1000)
-
-    return tell
+def _mib(count: int) -> str:
+    return f"{count / (1 << 20):.3g} MiB" if count < 1000 << 20 else f"{count / (1 << 30):.3g} GiB"
 
 
-NODE_CLASS_MAPPINGS = {"WgvaeLoader": WgvaeLoader, "WgvaeDecode": WgvaeDecode, "WgvaeEncode": WgvaeEncode}
+NODE_CLASS_MAPPINGS = {
+    "WgvaeLoader": WgvaeLoader,
+    "WgvaeDecode": WgvaeDecode,
+    "WgvaeEncode": WgvaeEncode,
+    "WgvaePlan": WgvaePlan,
+}
 NODE_DISPLAY_NAME_MAPPINGS = {
     "WgvaeLoader": "Load VAE (wgvae)",
     "WgvaeDecode": "VAE Decode (wgvae)",
     "WgvaeEncode": "VAE Encode (wgvae)",
+    "WgvaePlan": "VAE Memory (wgvae)",
 }

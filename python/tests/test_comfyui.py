@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
-from conftest import DEMO, ROOT, Floats, normal
+from conftest import DEMO, ROOT, Floats, normal, toy
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.extras
+
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 import wgvae  # noqa: E402
 
@@ -31,12 +34,27 @@ class Comfy:
     """A stand-in for ComfyUI that records calls."""
 
     def __init__(self) -> None:
-        self.freed: list[int] = []
+        self.needed: list[int] = []
+        self.loaded: list[Any] = []
         self.progress: list[int] = []
         self.interrupted = False
+        self.files: dict[str, dict[str, Path]] = {"vae": {"demo.safetensors": DEMO}, "checkpoints": {}, "vae_approx": {}}
 
-    def free_memory(self, memory_required: int, device: object) -> None:
-        self.freed.append(memory_required)
+    def load_models_gpu(self, models: list[Any], memory_required: int) -> None:
+        """Records the memory that a call needs besides what its models hold."""
+        self.needed.append(memory_required + sum(model.model_size() - model.loaded_size() for model in models))
+        for model in models:
+            if model in self.loaded:
+                model.detach(unpatch_all=False)
+            assert model.partially_load(model.load_device, 0, force_patch_weights=False) == 0
+            assert model.current_loaded_device() == model.load_device
+        self.loaded = models
+
+    def unload_all_models(self) -> None:
+        for model in self.loaded:
+            assert model.partially_unload(model.offload_device, 1) == 0
+            model.detach()
+        self.loaded = []
 
     def throw_exception_if_processing_interrupted(self) -> None:
         if self.interrupted:
@@ -45,29 +63,54 @@ class Comfy:
     def bar(self, total: int) -> Any:
         return SimpleNamespace(update_absolute=lambda value, total=None: self.progress.append(value))
 
+    def list_as(self, folder: str, name: str, path: Path) -> None:
+        self.files[folder][name] = path
+
+
+class ModelPatcher:
+    """A stand-in for ComfyUI's class. Its constructor asks for the size, too."""
+
+    def __init__(self, model: Any, load_device: Any, offload_device: Any) -> None:
+        self.model, self.load_device, self.offload_device = model, load_device, offload_device
+        self.model_size()
+
+    def model_size(self) -> int:
+        raise NotImplementedError
+
 
 @pytest.fixture
 def comfy(monkeypatch: pytest.MonkeyPatch) -> Comfy:
     told = Comfy()
+    cpu = torch.device("cpu")
     parts: dict[str, dict[str, Any]] = {
         "comfy": {},
         "comfy.model_management": {
-            "free_memory": told.free_memory,
-            "get_torch_device": lambda: torch.device("cpu"),
+            "load_models_gpu": told.load_models_gpu,
+            "get_torch_device": lambda: cpu,
+            "intermediate_device": lambda: cpu,
+            "vae_offload_device": lambda: cpu,
             "throw_exception_if_processing_interrupted": told.throw_exception_if_processing_interrupted,
         },
-        "comfy.utils": {"ProgressBar": told.bar},
+        "comfy.model_patcher": {"ModelPatcher": ModelPatcher},
+        "comfy.utils": {"ProgressBar": told.bar, "load_torch_file": load_file},
         "folder_paths": {
-            "get_filename_list": lambda kind: ["demo.safetensors"],
-            "get_full_path_or_raise": lambda kind, name: str(DEMO),
+            "get_filename_list": lambda kind: list(told.files[kind]),
+            "get_full_path_or_raise": lambda kind, name: str(told.files[kind][name]),
         },
     }
     modules = {name: ModuleType(name) for name in parts}
     for name, content in parts.items():
         vars(modules[name]).update(content)
         monkeypatch.setitem(sys.modules, name, modules[name])
-    vars(modules["comfy"]).update(model_management=modules["comfy.model_management"], utils=modules["comfy.utils"])
+    for name in ("model_management", "model_patcher", "utils"):
+        setattr(modules["comfy"], name, modules[f"comfy.{name}"])
     return told
+
+
+def load(nodes: dict[str, Any], comfy: Comfy, path: Path, **arguments: Any) -> Any:
+    """Loads a model that ComfyUI lists as model.safetensors."""
+    comfy.list_as("vae", "model.safetensors", path)
+    return call(nodes, "WgvaeLoader", vae_name="model.safetensors", **{"precision": "f32", "device": "cpu", **arguments})
 
 
 @pytest.fixture
@@ -106,106 +149,275 @@ def call(nodes: dict[str, Any], name: str, **inputs: Any) -> Any:
     return results[0]
 
 
+def core_decode(vae: Any, latents: Floats) -> Any:
+    """Decodes as ComfyUI's node VAEDecode."""
+    images = vae.decode(torch.from_numpy(latents))
+    return images.reshape(-1, *images.shape[-3:]) if images.ndim == 5 else images
+
+
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
-def test_decode_and_encode(nodes: dict[str, Any], comfy: Comfy, device: str) -> None:
+def test_decode_and_encode(nodes: dict[str, Any], comfy: Comfy, device: Literal["gpu", "cpu"]) -> None:
     vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device=device)
-    assert vae.device == device
     latents = normal(1, 2, 16, 6, 5)
     images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=vae)
     assert images.shape == (2, 48, 40, 3) and images.dtype == torch.float32
     assert 0 <= images.min() and images.max() <= 1
-    pictures = vae.decode(latents, unscaled=True)
-    assert np.abs(images.numpy() * 255 - pictures).max() <= 0.5 + 1e-3
-    # The CPU's memory is none that ComfyUI has.
-    assert comfy.freed == ([vae.plan(48, 40, unscaled=True).peak_bytes] if device == "gpu" else [])
-    assert comfy.progress[-1] == 1000
-    # A larger picture with alpha is cropped at its edges.
-    padded = torch.nn.functional.pad(images, (0, 1, 3, 2, 1, 2))
-    encoded = call(nodes, "WgvaeEncode", pixels=padded, vae=vae)["samples"]
-    assert encoded.shape == (2, 16, 6, 5)
-    floats = (padded[:, 1:49, 2:42, :3].movedim(-1, 1) * 2 - 1).contiguous()
-    assert np.array_equal(encoded.numpy(), vae.encode(floats, unscaled=True))
+    with wgvae.Vae.from_pretrained(DEMO, device=device, precision="f32") as judge:
+        assert vae.first_stage_model.on_gpu == (judge.device == "gpu")
+        pictures = judge.decode(latents, unscaled=True)
+        assert np.abs(images.numpy() * 255 - pictures).max() <= 0.5 + 1e-3
+        assert comfy.needed == [judge.plan(48, 40, unscaled=True).peak_bytes]
+        assert comfy.progress[-1] == 1000
+        # A larger picture with alpha is cropped at its edges.
+        padded = torch.nn.functional.pad(images, (0, 1, 3, 2, 1, 2))
+        encoded = call(nodes, "WgvaeEncode", pixels=padded, vae=vae)["samples"]
+        assert encoded.shape == (2, 16, 6, 5)
+        floats = (padded[:, 1:49, 2:42, :3].movedim(-1, 1) * 2 - 1).contiguous()
+        assert np.array_equal(encoded.numpy(), judge.encode(floats, unscaled=True))
+
+
+def test_nodes_of_comfyui_take_it(nodes: dict[str, Any], comfy: Comfy) -> None:
+    """ComfyUI's nodes use these methods and fields of a VAE."""
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
+    assert nodes["WgvaeLoader"].RETURN_TYPES == ("VAE",)
+    vae.throw_exception_if_invalid()
+    assert (vae.latent_channels, vae.latent_dim, vae.output_channels) == (16, 2, 3)
+    assert vae.downscale_ratio == vae.upscale_ratio == 8
+    assert vae.spacial_compression_decode() == vae.spacial_compression_encode() == 8
+    assert vae.temporal_compression_decode() is None and vae.upscale_index_formula is None
+    samples = torch.from_numpy(normal(1, 1, 16, 6, 5))
+    images = vae.decode(samples)
+    assert torch.equal(images, call(nodes, "WgvaeDecode", samples={"samples": samples}, vae=vae))
+    assert torch.equal(images, vae.decode(samples.double(), vae_options={}))
+    assert torch.equal(
+        images,
+        vae.decode_tiled(samples, tile_x=64, tile_y=64, overlap=8, tile_t=None, overlap_t=None),
+    )
+    latents = vae.encode(images)
+    assert torch.equal(
+        latents,
+        vae.encode_tiled(images, tile_x=512, tile_y=512, overlap=64, tile_t=64, overlap_t=8),
+    )
+    assert vae.memory_used_decode(samples.shape, vae.vae_dtype) > 0
+    assert vae.memory_used_encode((1, 3, 48, 40), vae.vae_dtype) > 0
+    with pytest.raises(wgvae.errors.InputError, match="vae_options: expected none, found num_chunks"):
+        vae.decode(samples, vae_options={"num_chunks": 8000})
+
+
+def test_comfyui_evicts_it(nodes: dict[str, Any], comfy: Comfy) -> None:
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="gpu")
+    samples = torch.from_numpy(normal(1, 1, 16, 6, 5))
+    assert vae.patcher.loaded_size() == 0
+    images = vae.decode(samples)
+    assert comfy.loaded == [vae.patcher]
+    assert vae.patcher.model_size() >= vae.patcher.loaded_size() > 0
+    # ComfyUI lists a model anew before each call. That does not close it.
+    held = vae.patcher.loaded_size()
+    vae.decode(samples)
+    assert vae.patcher.loaded_size() == held
+    comfy.unload_all_models()
+    assert vae.patcher.loaded_size() == 0
+    assert torch.equal(vae.decode(samples), images)
+
+
+def test_models_of_three_folders(
+    nodes: dict[str, Any], comfy: Comfy, sd: Path, tmp_path: Path
+) -> None:
+    weights = load_file(sd / "diffusion_pytorch_model.safetensors")
+    checkpoint = {f"vae.{name}": tensor for name, tensor in weights.items()}
+    save_file({**checkpoint, "model.other": torch.ones(1)}, tmp_path / "all.safetensors")
+    comfy.list_as("checkpoints", "sub/all.safetensors", tmp_path / "all.safetensors")
+    comfy.list_as("checkpoints", "old.ckpt", tmp_path / "old.ckpt")
+    for half in ("encoder", "decoder"):
+        name = f"taesd_{half}.safetensors"
+        folder = tmp_path / half
+        folder.mkdir()
+        toy(folder, f"taesd.upstream_{half}", "taesd", 64, 64, {})
+        (folder / "diffusion_pytorch_model.safetensors").rename(tmp_path / name)
+        comfy.list_as("vae_approx", name, tmp_path / name)
+    comfy.list_as("vae_approx", "taesdxl_encoder.safetensors", tmp_path / "none")
+    comfy.list_as("vae_approx", "taesdxl_decoder.pth", tmp_path / "none")
+    assert nodes["WgvaeLoader"].INPUT_TYPES()["required"]["vae_name"][0] == [
+        "demo.safetensors",
+        "checkpoints/sub/all.safetensors",
+        "vae_approx/taesd",
+        "vae_approx/taesdxl_encoder.safetensors",
+    ]
+    latents = normal(1, 1, 4, 4, 3)
+    arguments = {"precision": "f32", "device": "cpu"}
+    vae = call(nodes, "WgvaeLoader", vae_name="checkpoints/sub/all.safetensors", family="sd15", **arguments)
+    judge = load(nodes, comfy, sd, family="sd15")
+    assert torch.equal(core_decode(vae, latents), core_decode(judge, latents))
+    assert vae.get_sd().keys() == weights.keys()
+    tiny = call(nodes, "WgvaeLoader", vae_name="vae_approx/taesd", **arguments)
+    images = core_decode(tiny, latents)
+    assert images.shape == (1, 32, 24, 3) and tiny.encode(images).shape == latents.shape
+    with pytest.raises(wgvae.errors.InputError, match="expected a VAE of one file, found"):
+        tiny.get_sd()
+    with pytest.raises(wgvae.errors.InputError, match="vae_name: expected a .safetensors file"):
+        call(nodes, "WgvaeLoader", vae_name="checkpoints/old.ckpt", **arguments)
+
+
+def test_a_vae_of_comfyui_is_named(nodes: dict[str, Any]) -> None:
+    message = r"vae: expected the output of 'Load VAE \(wgvae\)', found SimpleNamespace"
+    for name, given in (("WgvaeDecode", "samples"), ("WgvaeEncode", "pixels")):
+        with pytest.raises(wgvae.errors.InputError, match=message):
+            call(nodes, name, vae=SimpleNamespace(), **{given: None})
 
 
 def test_budget_and_stop(nodes: dict[str, Any], comfy: Comfy) -> None:
-    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="gpu")
+    arguments = {"vae_name": "demo.safetensors", "precision": "f32", "device": "gpu"}
+    vae = call(nodes, "WgvaeLoader", **arguments)
     samples = {"samples": torch.from_numpy(normal(1, 1, 16, 6, 5))}
     whole = call(nodes, "WgvaeDecode", samples=samples, vae=vae)
-    within = call(nodes, "WgvaeDecode", samples=samples, vae=vae, memory_budget="12MiB")
-    assert torch.equal(whole, within) and comfy.freed[-1] <= 12 << 20
+    within = call(nodes, "WgvaeDecode", samples=samples, vae=vae, memory_budget="6MiB")
+    assert torch.equal(whole, within)
+    limited = call(nodes, "WgvaeLoader", memory_budget="6MiB", **arguments)
+    assert torch.equal(whole, limited.decode(samples["samples"]))
+    assert comfy.needed[-1] <= 6 << 20 < comfy.needed[0]
+    with pytest.raises(wgvae.errors.BudgetError):
+        call(nodes, "WgvaeDecode", samples=samples, vae=limited, memory_budget="1MiB")
     comfy.interrupted = True
     with pytest.raises(Interrupted):
-        call(nodes, "WgvaeDecode", samples=samples, vae=vae)
+        vae.decode(samples["samples"])
 
 
-def test_clip(nodes: dict[str, Any], wan: Path) -> None:
-    vae = wgvae.Vae.from_pretrained(wan)
+def test_memory_is_told_before(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
+    def said(vae: Any, **inputs: Any) -> str:
+        result = nodes["WgvaePlan"]().plan(vae, 48, 32, **inputs)
+        assert result["ui"]["text"] == result["result"]
+        return str(result["result"][0])
+
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
+    assert re.fullmatch(
+        r"An image of 48x32 pixels will take [0-9.]+ MiB to decode, "
+        r"of which [0-9.]+ MiB are weights\.",
+        said(vae, work="decode"),
+    )
+    assert "to encode" in said(vae, work="encode")
+    video = load(nodes, comfy, wan)
+    assert said(video, work="decode").startswith("An image")
+    assert said(video, work="decode", frames=5).startswith("A clip of any length")
+
+
+def test_clip(nodes: dict[str, Any], comfy: Comfy, wan: Path, wan_vae: wgvae.Vae) -> None:
+    vae = load(nodes, comfy, wan, device="gpu")
     latents = normal(2, 1, 16, 2, 2, 3)
     images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=vae)
-    frames = vae.clip().decode(latents, unscaled=True)
+    frames = wan_vae.clip().decode(latents, unscaled=True)
     assert frames is not None and images.shape == (5, 16, 24, 3)
     assert np.abs(images.numpy() * 255 - frames).max() <= 0.5 + 1e-3
+    assert vae.decode(torch.from_numpy(latents)).shape == (1, 5, 16, 24, 3)
+    two = vae.decode(torch.from_numpy(np.concatenate([latents, latents])))
+    assert two.shape == (2, 5, 16, 24, 3) and torch.equal(two[1], images)
+    assert comfy.needed[0] == wan_vae.clip().plan(16, 24, unscaled=True).peak_bytes
 
 
-def test_4d_latents_of_a_video_model(nodes: dict[str, Any], wan_vae: wgvae.Vae) -> None:
-    latents = normal(2, 2, 16, 2, 3)
-    images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=wan_vae)
-    assert images.shape == (2, 16, 24, 3)
+def test_fields_of_a_model_for_video(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
+    vae = load(nodes, comfy, wan)
+    assert (vae.latent_channels, vae.latent_dim, vae.not_video) == (16, 3, False)
+    assert vae.temporal_compression_decode() == 4
+    assert vae.spacial_compression_decode() == vae.spacial_compression_encode() == 8
+    assert vae.downscale_index_formula == vae.upscale_index_formula == (4, 8, 8)
+    assert [vae.upscale_ratio[0](latents) for latents in (0, 1, 2, 21)] == [0, 1, 5, 81]
+    assert [vae.downscale_ratio[0](frames) for frames in (0, 1, 4, 5, 81)] == [0, 1, 1, 2, 21]
+
+
+def test_4d_latents_of_a_video_model(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
+    vae = load(nodes, comfy, wan)
+    assert core_decode(vae, normal(2, 2, 16, 2, 3)).shape == (2, 16, 24, 3)
+
+
+def test_a_decode_that_doubles_the_sides(
+    nodes: dict[str, Any], comfy: Comfy, tmp_path: Path
+) -> None:
+    toy(tmp_path, "wan21_upscale2x.original", "wan21", 96, 16, {})
+    (tmp_path / "config.json").unlink()
+    vae = load(nodes, comfy, tmp_path, family="wan21_upscale2x")
+    assert (vae.spacial_compression_decode(), vae.spacial_compression_encode()) == (16, 8)
+    assert core_decode(vae, normal(2, 1, 16, 1, 2, 3)).shape == (1, 32, 48, 3)
 
 
 @pytest.mark.parametrize(("count", "kept"), [(1, 1), (2, 1), (4, 1), (5, 5), (6, 5), (8, 5), (9, 9)])
-def test_encodes_a_clip(nodes: dict[str, Any], comfy: Comfy, wan_vae: wgvae.Vae, count: int, kept: int) -> None:
+def test_encodes_a_clip(
+    nodes: dict[str, Any], comfy: Comfy, wan: Path, wan_vae: wgvae.Vae, count: int, kept: int
+) -> None:
     """All images are one clip, as in ComfyUI.
 
     Last frames that fill no frame of latents are left out.
     """
     pixels = torch.from_numpy(normal(4, count, 19, 24, 3)).sigmoid()
-    encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=wan_vae)["samples"]
+    vae = load(nodes, comfy, wan, device="gpu")
+    encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"]
     assert encoded.shape == (1, 16, (kept + 3) // 4, 2, 3)
     frames = (pixels[:kept, 1:17].permute(3, 0, 1, 2)[None] * 2 - 1).contiguous()
-    assert np.array_equal(encoded.numpy(), wan_vae.clip().encode(frames, unscaled=True))
-    assert comfy.freed == [wan_vae.clip().plan(16, 24, encode=True, unscaled=True).peak_bytes]
+    close(encoded.numpy(), wan_vae.clip().encode(frames, unscaled=True))
+    with wgvae.Vae.from_pretrained(wan, device="gpu") as judge:
+        planner = judge if kept == 1 else judge.clip()
+        assert comfy.needed == [planner.plan(16, 24, encode=True, unscaled=True).peak_bytes]
+    if count == 9:
+        two = vae.encode(torch.stack([pixels, pixels]))
+        assert two.shape == (2, 16, 3, 2, 3) and torch.equal(two[0], two[1])
 
 
-def test_one_frame_is_one_picture(nodes: dict[str, Any], wan_vae: wgvae.Vae) -> None:
-    pixels = torch.from_numpy(normal(4, 1, 16, 24, 3)).sigmoid()
-    encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=wan_vae)["samples"]
-    picture = wan_vae.encode(pixels.movedim(-1, 1) * 2 - 1, unscaled=True)
-    assert np.abs(encoded[:, :, 0].numpy() - picture).max() <= 1e-5 * np.abs(picture).max()
+def test_encodes_a_clip_of_seedvr(nodes: dict[str, Any], comfy: Comfy, seedvr: Path) -> None:
+    vae = load(nodes, comfy, seedvr, family="seedvr2")
+    pixels = torch.from_numpy(normal(5, 6, 16, 16, 3)).sigmoid()
+    encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"]
+    assert encoded.shape == (1, 16, 2, 2, 2)
+    images = call(nodes, "WgvaeDecode", samples={"samples": encoded}, vae=vae)
+    assert images.shape == (5, 16, 16, 3)
+    # ComfyUI multiplies latents by the factor of 0.9152.
+    frames = (pixels[:5].permute(3, 0, 1, 2)[None] * 2 - 1).contiguous()
+    with wgvae.Vae.from_pretrained(seedvr, family="seedvr2", device="cpu") as judge:
+        close(encoded.numpy(), judge.clip().encode(frames))
 
 
-def test_encodes_a_clip_of_seedvr(nodes: dict[str, Any], seedvr: Path) -> None:
-    with wgvae.Vae.from_pretrained(seedvr, family="seedvr2") as vae:
-        pixels = torch.from_numpy(normal(5, 6, 16, 16, 3)).sigmoid()
-        encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"]
-        assert encoded.shape == (1, 16, 2, 2, 2)
-        images = call(nodes, "WgvaeDecode", samples={"samples": encoded}, vae=vae)
-        assert images.shape == (5, 16, 16, 3)
+def test_latents_of_ltx2_are_in_the_diffusion_models_scale(
+    nodes: dict[str, Any], comfy: Comfy, tmp_path: Path
+) -> None:
+    pytest.importorskip("diffusers")
+    from test_diffusers_classes import CASES, saved
+
+    saved(CASES["ltx-2"], tmp_path)
+    vae = load(nodes, comfy, tmp_path)
+    assert vae.temporal_compression_decode() == vae.spacial_compression_decode() == 8
+    latents = normal(9, 1, 8, 2, 2, 2)
+    with wgvae.Vae.from_pretrained(tmp_path, device="cpu") as judge:
+        frames = judge.clip().decode(latents)
+        assert frames is not None and frames.shape == (9, 16, 16, 3)
+        assert np.abs(core_decode(vae, latents).numpy() * 255 - frames).max() <= 0.5 + 1e-3
 
 
-def test_a_tiny_autoencoder_takes_any_number_of_frames(nodes: dict[str, Any], taehv: Path) -> None:
-    with wgvae.Vae.from_pretrained(taehv, family="taew2_1", device="cpu") as vae:
-        pixels = torch.from_numpy(normal(6, 6, 16, 16, 3)).sigmoid()
-        encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"]
-        assert encoded.shape == (1, 16, 2, 2, 2)
-        frames = (pixels.permute(3, 0, 1, 2)[None] * 2 - 1).contiguous()
-        filled = torch.cat([frames, frames[:, :, -1:], frames[:, :, -1:]], dim=2)
-        assert np.array_equal(encoded.numpy(), vae.clip().encode(filled, unscaled=True))
+def test_a_tiny_autoencoder_takes_any_number_of_frames(
+    nodes: dict[str, Any], comfy: Comfy, taehv: Path
+) -> None:
+    vae = load(nodes, comfy, taehv, family="taew2_1")
+    pixels = torch.from_numpy(normal(6, 6, 16, 16, 3)).sigmoid()
+    encoded = call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"]
+    assert encoded.shape == (1, 16, 2, 2, 2)
+    frames = (pixels.permute(3, 0, 1, 2)[None] * 2 - 1).contiguous()
+    filled = torch.cat([frames, frames[:, :, -1:], frames[:, :, -1:]], dim=2)
+    with wgvae.Vae.from_pretrained(taehv, family="taew2_1", device="cpu") as judge:
+        assert np.array_equal(encoded.numpy(), judge.clip().encode(filled, unscaled=True))
 
 
-def test_opacity_and_layers(nodes: dict[str, Any], layered: Path) -> None:
+def test_opacity_and_layers(nodes: dict[str, Any], comfy: Comfy, layered: Path) -> None:
     latents = normal(8, 1, 16, 3, 2, 3)
-    with wgvae.Vae.from_pretrained(layered, device="cpu") as vae:
-        images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=vae)
-        assert images.shape == (3, 16, 24, 4)
-        assert np.abs(images.numpy() * 255 - vae.decode(latents, unscaled=True)).max() <= 0.5 + 1e-3
+    vae = load(nodes, comfy, layered)
+    images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=vae)
+    assert images.shape == (3, 16, 24, 4)
+    with wgvae.Vae.from_pretrained(layered, device="cpu") as judge:
+        pictures = judge.decode(latents, unscaled=True)
+        assert np.abs(images.numpy() * 255 - pictures).max() <= 0.5 + 1e-3
         # ComfyUI's latents of this model have an axis for the frame.
         encoded = call(nodes, "WgvaeEncode", pixels=images, vae=vae)["samples"]
         assert encoded.shape == (3, 16, 1, 2, 3)
-        assert np.array_equal(encoded[:, :, 0].numpy(), vae.encode(images.movedim(-1, 1) * 2 - 1, unscaled=True))
-        opaque = images.clone()
-        opaque[..., 3] = 1
-        assert torch.equal(*(call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"] for pixels in (opaque, images[..., :3])))
+        own = judge.encode(images.movedim(-1, 1) * 2 - 1, unscaled=True)
+        assert np.array_equal(encoded[:, :, 0].numpy(), own)
+    opaque = images.clone()
+    opaque[..., 3] = 1
+    assert torch.equal(*(call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"] for pixels in (opaque, images[..., :3])))
 
 
 def close(found: Floats, wanted: Floats) -> None:
@@ -214,7 +426,9 @@ def close(found: Floats, wanted: Floats) -> None:
 
 
 @pytest.mark.parametrize(("family", "scale", "shift"), [("taesd3", 1.5305, 0.0609), ("taef1", 0.3611, 0.1159)])
-def test_tiny_autoencoders(nodes: dict[str, Any], taesd3: Path, family: str, scale: float, shift: float) -> None:
+def test_tiny_autoencoders(
+    nodes: dict[str, Any], comfy: Comfy, taesd3: Path, family: str, scale: float, shift: float
+) -> None:
     """A tiny autoencoder gets (own - shift) * scale, as in ComfyUI.
 
     ``own`` are latents in the scale of the big VAE.
@@ -226,18 +440,17 @@ def test_tiny_autoencoders(nodes: dict[str, Any], taesd3: Path, family: str, sca
     with torch.no_grad():
         wanted = judge.decode((own - shift) * scale).sample
         latents = judge.encode(pixels.movedim(-1, 1) * 2 - 1).latents / scale + shift
-    with wgvae.Vae.from_pretrained(taesd3, family=family, precision="f32") as vae:
-        images = call(nodes, "WgvaeDecode", samples={"samples": own}, vae=vae)
-        close(images.numpy(), (wanted.movedim(1, -1) / 2 + 0.5).clamp(0, 1).numpy())
-        close(vae.decode(own, unscaled=True, output="float"), wanted.numpy())
-        close(call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"].numpy(), latents.numpy())
+    vae = load(nodes, comfy, taesd3, family=family)
+    images = call(nodes, "WgvaeDecode", samples={"samples": own}, vae=vae)
+    close(images.numpy(), (wanted.movedim(1, -1) / 2 + 0.5).clamp(0, 1).numpy())
+    close(call(nodes, "WgvaeEncode", pixels=pixels, vae=vae)["samples"].numpy(), latents.numpy())
 
 
-def test_tiny_autoencoders_need_a_family_for_the_own_latents_of_a_vae(nodes: dict[str, Any], taesd3: Path) -> None:
-    own = normal(6, 1, 16, 3, 4)
-    with wgvae.Vae.from_pretrained(taesd3, precision="f32") as vae:
-        assert vae.decode(own).shape == (1, 24, 32, 3)
-        with pytest.raises(wgvae.errors.InputError, match="taesd3, taef1"):
-            call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(own)}, vae=vae)
-        with pytest.raises(wgvae.errors.InputError, match="taesd3, taef1"):
-            call(nodes, "WgvaeEncode", pixels=torch.zeros(1, 24, 32, 3), vae=vae)
+def test_tiny_autoencoders_need_a_family_for_the_own_latents_of_a_vae(
+    nodes: dict[str, Any], comfy: Comfy, taesd3: Path
+) -> None:
+    vae = load(nodes, comfy, taesd3)
+    with pytest.raises(wgvae.errors.InputError, match="taesd3, taef1"):
+        core_decode(vae, normal(6, 1, 16, 3, 4))
+    with pytest.raises(wgvae.errors.InputError, match="taesd3, taef1"):
+        call(nodes, "WgvaeEncode", pixels=torch.zeros(1, 24, 32, 3), vae=vae)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.extras
 
 import wgvae  # noqa: E402
 import wgvae.diffusers  # noqa: E402
-from wgvae.errors import FileError, InputError, ModelNotFoundError  # noqa: E402
+from wgvae.errors import ConfigError, FileError, InputError, ModelNotFoundError  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,28 @@ HUNYUAN = {
     "spatial_compression_ratio": 4,
     "sample_size": 64,
     "scaling_factor": 0.75289,
+}
+LTX2 = {
+    "latent_channels": 8,
+    "block_out_channels": [16, 32, 64, 128],
+    "layers_per_block": [1, 2, 1, 1, 1],
+    "decoder_block_out_channels": [16, 32, 64],
+    "decoder_layers_per_block": [2, 1, 1, 1],
+    "decoder_causal": False,
+    "patch_size": 1,
+    "spatial_compression_ratio": 8,
+    "temporal_compression_ratio": 8,
+}
+LTX2_3 = LTX2 | {
+    "block_out_channels": [16, 32, 64, 64],
+    "decoder_block_out_channels": [16, 32, 32, 64],
+    "decoder_layers_per_block": [1, 2, 1, 1, 1],
+    "decoder_spatio_temporal_scaling": [True] * 4,
+    "decoder_inject_noise": [False] * 5,
+    "upsample_type": ["spatiotemporal", "spatiotemporal", "temporal", "spatial"],
+    "upsample_factor": [2, 2, 1, 2],
+    "upsample_residual": [False] * 4,
+    "decoder_spatial_padding_mode": "zeros",
 }
 TINY = {f"{half}_block_out_channels": [8] * 4 for half in ("encoder", "decoder")}
 
@@ -114,6 +136,9 @@ CASES = {
         (1, 3, 1, 24, 16),
     ),
     "wan 2.2": Case("AutoencoderKLWan", WAN22, (1, 48, 2, 2, 3), (1, 3, 5, 32, 32)),
+    "ltx-2": Case("AutoencoderKLLTX2Video", LTX2, (2, 8, 3, 2, 3), (1, 3, 9, 24, 16)),
+    "ltx-2, one frame": Case("AutoencoderKLLTX2Video", LTX2, (1, 8, 1, 3, 2), (2, 3, 1, 16, 24)),
+    "ltx-2.3": Case("AutoencoderKLLTX2Video", LTX2_3, (1, 8, 9, 3, 2), (1, 3, 17, 16, 24)),
 }
 # Largest difference, as a share of the largest value: both compute in f32 or round to 8 or 11 bits.
 NOISE = {"float32": 2e-5, "bfloat16": 2.0**-7, "float16": 2.0**-10}
@@ -126,6 +151,9 @@ def saved(case: Case, folder: Path) -> Any:
     if case.kind == "AutoencoderKLFlux2":
         own.bn.running_mean.copy_(torch.randn(128))
         own.bn.running_var.copy_(torch.rand(128) + 0.5)
+    if case.kind == "AutoencoderKLLTX2Video":
+        own.latents_mean.copy_(torch.randn(8))
+        own.latents_std.copy_(torch.rand(8) + 0.5)
     own.save_pretrained(folder)
     return own
 
@@ -201,6 +229,10 @@ def test_has_the_attributes_of_diffusers(name: str, tmp_path: Path) -> None:
         assert torch.equal(ours.bn.running_mean, own.bn.running_mean) and torch.equal(
             ours.bn.running_var, own.bn.running_var
         )
+    if case.kind == "AutoencoderKLLTX2Video":
+        for attribute in ("latents_mean", "latents_std"):
+            assert torch.equal(getattr(ours, attribute), getattr(own, attribute))
+        assert ours.half().latents_mean.dtype == torch.float16
     for attribute in ("quant_conv", "post_quant_conv"):
         theirs = getattr(own, attribute, None)
         assert (getattr(ours, attribute, None) is None) == (theirs is None)
@@ -235,6 +267,59 @@ def test_frames_that_fill_no_part_are_dropped_as_by_diffusers(tmp_path: Path) ->
             difference(ours.encode(x).latent_dist.mode(), own.encode(x).latent_dist.mode())
             < NOISE["float32"]
         )
+
+
+def test_ltx2_takes_diffusers_arguments(tmp_path: Path) -> None:
+    own = saved(CASES["ltx-2"], tmp_path)
+    ours = opened("AutoencoderKLLTX2Video", tmp_path)
+    z = torch.from_numpy(normal(1, 1, 8, 2, 2, 2))
+    with torch.no_grad():
+        expected = own.decode(z, None, False, return_dict=False)[0]
+        # Values are not clamped.
+        bright = own.decode(20 * z).sample
+    found = ours.decode(z, None, False, return_dict=False)[0]
+    assert difference(found, expected) < NOISE["float32"]
+    assert bright.abs().max() > 1
+    assert difference(ours.decode(20 * z).sample, bright) < NOISE["float32"]
+    x = torch.zeros(1, 3, 9, 16, 16)
+    assert torch.equal(
+        ours.encode(x, True, False)[0].mode(), ours.encode(x, causal=None).latent_dist.mode()
+    )
+    with pytest.raises(InputError, match="causal: expected None or False, .*decoder.*, found True"):
+        ours.decode(z, causal=True)
+    with pytest.raises(InputError, match="causal: expected None or True, .*encoder.*, found False"):
+        ours.encode(x, causal=False)
+    # Diffusers' class raises an error for them, too.
+    with pytest.raises(InputError, match="10"):
+        ours.encode(torch.zeros(1, 3, 10, 16, 16))
+    with pytest.raises(RuntimeError):
+        own.encode(torch.zeros(1, 3, 10, 16, 16))
+
+
+def test_other_settings_of_ltx2_are_refused(tmp_path: Path) -> None:
+    for setting, value in (("decoder_causal", True), ("timestep_conditioning", True)):
+        case = Case("AutoencoderKLLTX2Video", LTX2 | {setting: value}, (), ())
+        saved(case, tmp_path / setting)
+        with pytest.raises(ConfigError, match=setting):
+            opened("AutoencoderKLLTX2Video", tmp_path / setting)
+
+
+@pytest.mark.parametrize("name", ["ltx-2", "ltx-2.3"])
+def test_a_file_of_ltx2_tells_its_settings(name: str, tmp_path: Path) -> None:
+    own = saved(
+        Case("AutoencoderKLLTX2Video", CASES[name].settings | {"patch_size": 4}, (), ()), tmp_path
+    )
+    alone = tmp_path / "model.safetensors"
+    shutil.move(tmp_path / "diffusion_pytorch_model.safetensors", alone)
+    ours = wgvae.diffusers.AutoencoderKLLTX2Video.from_single_file(alone, device="cpu")
+    again = type(own).from_config(dict(ours.config))
+    again.load_state_dict(own.state_dict())
+    z = torch.from_numpy(normal(1, 1, 8, 1, 2, 2))
+    with torch.no_grad():
+        expected = again.eval().decode(z).sample
+    assert difference(ours.decode(z).sample, expected) < NOISE["float32"]
+    assert ours.spatial_compression_ratio == 32 and ours.temporal_compression_ratio == 8
+    assert torch.equal(ours.latents_std, own.latents_std)
 
 
 def hub_cache(root: Path, name: str, files: dict[str, Path]) -> Path:

@@ -175,6 +175,15 @@ WAN = {
     "output_type": "np",
 }
 
+def ltx2_pipeline(vae: Any) -> Any:
+    """The pipeline that doubles the sides of a clip: it encodes and decodes."""
+    torch.manual_seed(0)
+    upsampler = diffusers.pipelines.ltx2.latent_upsampler.LTX2LatentUpsamplerModel(
+        in_channels=8, mid_channels=32, num_blocks_per_stage=1, use_rational_resampler=False
+    )
+    return quiet(diffusers.LTX2LatentUpsamplePipeline(vae, upsampler.eval()))
+
+
 PIPELINES: dict[str, tuple[str, Callable[[Any], Any], dict[str, Any]]] = {
     "sd": ("kl", sd_pipeline, SD),
     "sd, tiny": ("tiny", sd_pipeline, {**SD, "height": 32, "width": 48}),
@@ -237,6 +246,28 @@ def test_swapped_pipelines_give_the_same_pictures(
         arguments["width"] // factor,
         3,
     )
+
+
+def test_a_pipeline_of_ltx2(tmp_path: Path) -> None:
+    pipe = ltx2_pipeline(saved(CASES["ltx-2"], tmp_path))
+    sizes = {"height": 16, "width": 24, "output_type": "np"}
+    frames = list(np.tanh(normal(12, 9, 16, 24, 3)) / 2 + 0.5)
+    latents = text(1, 8, 2, 2, 3)
+
+    def outputs() -> list[Any]:
+        return [
+            pipe(**given, **sizes, generator=torch.Generator().manual_seed(5))[0]
+            for given in (
+                {"video": [frames]},
+                {"latents": latents, "latents_normalized": True, "adain_factor": 0.5},
+            )
+        ]
+
+    expected = outputs()
+    assert expected[0].shape == (1, 9, 32, 48, 3) and expected[0].std() > 1e-3
+    assert "AutoencoderKLLTX2Video now runs on wgvae" in swap(pipe, device="cpu")
+    for found, wanted in zip(outputs(), expected, strict=True):
+        assert np.abs(found - wanted).max() < NOISE["float32"]
 
 
 def test_the_folder_of_a_pipeline_is_used_if_it_has_the_weights(tmp_path: Path) -> None:

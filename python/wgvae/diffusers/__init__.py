@@ -17,6 +17,7 @@ from wgvae.diffusers._images import (
 from wgvae.diffusers._preview import preview_callback
 from wgvae.diffusers._swap import swap
 from wgvae.diffusers._videos import (
+    AutoencoderKLLTX2Video,
     AutoencoderKLQwenImage,
     AutoencoderKLQwenImage21,
     AutoencoderKLWan,
@@ -26,6 +27,7 @@ __all__ = [
     "AutoencoderKL",
     "AutoencoderKLFlux2",
     "AutoencoderKLHunyuanImage",
+    "AutoencoderKLLTX2Video",
     "AutoencoderKLQwenImage",
     "AutoencoderKLQwenImage21",
     "AutoencoderKLWan",

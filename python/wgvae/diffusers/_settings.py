@@ -53,6 +53,8 @@ def _renamed(config: Settings, facts: dict[str, Any]) -> Settings:
     """Returns the settings that diffusers' classes call otherwise, or that wgvae does not keep."""
     levels = len(config.get("block_out_channels", ()))
     factor = facts["latent_factor"][1]
+    if config["network"] == "ltx2":
+        return _of_ltx2(config, facts)
     patch = config.get("patch_size") if config["network"] == "wan" else config["patch"]
     return {
         "down_block_types": ["DownEncoderBlock2D"] * levels,
@@ -67,4 +69,36 @@ def _renamed(config: Settings, facts: dict[str, Any]) -> Settings:
         "scale_factor_temporal": facts["temporal_factor"],
         "z_dim": config["latent_channels"],
         "input_channels": config["in_channels"],
+    }
+
+
+def _of_ltx2(config: Settings, facts: dict[str, Any]) -> Settings:
+    """Returns the settings of LTX-2's class that differ from wgvae's.
+
+    Diffusers has the decoder's lists in the encoder's order, except ``upsample_type``.
+    """
+    reversed_lists = (
+        "decoder_block_out_channels",
+        "decoder_layers_per_block",
+        "upsample_factor",
+        "upsample_residual",
+    )
+    levels, decoder_levels = (
+        len(config[name]) for name in ("block_out_channels", "decoder_block_out_channels")
+    )
+    names = {(True, False): "spatial", (False, True): "temporal", (True, True): "spatiotemporal"}
+    return {
+        **{name: config[name][::-1] for name in reversed_lists},
+        **{
+            f"{way}_type": [names[change["space"], change["time"]] for change in config[way]]
+            for way in ("downsample", "upsample")
+        },
+        "down_block_types": ["LTX2VideoDownBlock3D"] * levels,
+        "spatio_temporal_scaling": [True] * levels,
+        "decoder_spatio_temporal_scaling": [True] * decoder_levels,
+        "decoder_inject_noise": [False] * (decoder_levels + 1),
+        "decoder_causal": False,
+        "decoder_spatial_padding_mode": "reflect" if config["decoder_reflects"] else "zeros",
+        "spatial_compression_ratio": facts["latent_factor"][1],
+        "temporal_compression_ratio": facts["temporal_factor"],
     }

@@ -1,0 +1,428 @@
+"""The object that ComfyUI's nodes take as a VAE. wgvae does its work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import wgvae
+
+import comfy.model_management
+import comfy.model_patcher
+import comfy.utils
+
+
+@dataclass(frozen=True)
+class Files:
+    """Paths of a model. Both are the same path, unless its halves are two files."""
+
+    decoder: str
+    encoder: str
+
+
+class Model(torch.nn.Module):  # type: ignore[misc]
+    """A model of wgvae, closed while ComfyUI needs its memory. It has no parameters in torch."""
+
+    def __init__(self, files: Files, arguments: Mapping[str, Any]) -> None:
+        """Opens the files. ``arguments`` are those of :meth:`wgvae.Vae.from_pretrained`."""
+        super().__init__()
+        self.files = files
+        self._arguments = arguments
+        self._opened: dict[str, wgvae.Vae] = {}
+        self.planned_bytes = 0
+        """Bytes of weights of the call that is planned."""
+        decoder = self.opened(files.decoder)
+        self.facts = decoder.facts
+        self.config = decoder.config
+        self.on_gpu = decoder.device == "gpu"
+        self.opened(files.encoder)
+
+    def opened(self, path: str) -> wgvae.Vae:
+        """Returns the model of ``path``, and opens it if it is closed."""
+        if path not in self._opened:
+            self._opened[path] = wgvae.Vae.from_pretrained(path, **self._arguments)
+        return self._opened[path]
+
+    def held_bytes(self) -> int:
+        """Returns the device's memory that is held now, in bytes."""
+        return sum(vae.memory()[0] for vae in self._opened.values())
+
+    def close(self) -> None:
+        """Frees the device's memory. The next call opens the model again."""
+        for vae in self._opened.values():
+            vae.close()
+        self._opened.clear()
+
+    def extra_repr(self) -> str:
+        return str(self.facts["name"])
+
+
+class Patcher(comfy.model_patcher.ModelPatcher):  # type: ignore[misc]
+    """Tells ComfyUI's memory management what a :class:`Model` holds, and closes it on demand."""
+
+    model: Model
+
+    def model_size(self) -> int:
+        return max(self.model.planned_bytes, self.model.held_bytes())
+
+    def loaded_size(self) -> int:
+        return self.model.held_bytes()
+
+    def current_loaded_device(self) -> torch.device:
+        device: torch.device = self.load_device
+        return device
+
+    def partially_load(self, *_: Any, **__: Any) -> int:
+        """Does nothing: wgvae reads weights when it first needs them."""
+        return 0
+
+    def partially_unload(self, *_: Any, **__: Any) -> int:
+        """Frees nothing, after which ComfyUI calls :meth:`detach`."""
+        return 0
+
+    def detach(self, unpatch_all: bool = True) -> torch.nn.Module:
+        """Closes the model, unless ComfyUI is only about to list it again."""
+        if unpatch_all:
+            self.model.close()
+        return self.model
+
+
+class EngineVae:
+    """Stands in for ``comfy.sd.VAE``, with the methods and fields that nodes use.
+
+    Images are ``[b, h, w, c]`` of 0 to 1, and clips ``[b, frames, h, w, c]``. Latents are those of
+    ComfyUI: ``[b, c, h, w]``, or ``[b, c, t, h, w]`` if ``latent_dim`` is 3. Both are float32.
+
+    Tiles do not change the result: the tiled methods work as the others, within the same budget.
+    """
+
+    def __init__(self, files: Files, memory_budget: str = "", **arguments: Any) -> None:
+        """Opens a model.
+
+        Parameters
+        ----------
+        files
+            Paths of the model.
+        memory_budget
+            Limit of the device's memory, such as "2GiB". Empty for none.
+        arguments
+            Arguments of :meth:`wgvae.Vae.from_pretrained`.
+
+        Raises
+        ------
+        wgvae.Error
+            The same errors as :meth:`wgvae.Vae.from_pretrained`.
+        """
+        model = Model(files, arguments)
+        config, facts, management = model.config, model.facts, comfy.model_management
+        self.memory_budget = memory_budget
+        self.device = management.get_torch_device() if model.on_gpu else torch.device("cpu")
+        self.output_device = management.intermediate_device()
+        self.vae_dtype = torch.float32
+        self.working_dtypes = [torch.float32]
+        self.first_stage_model = model
+        self.patcher = Patcher(model, self.device, management.vae_offload_device())
+
+        self._unscaled = _unscaled(config)
+        self._time: int | None = facts["temporal_factor"]
+        encoded = facts["latent_factor"][self._unscaled]
+        decoded = encoded * config.get("upscale", 1)
+        # Qwen-Image has the network of Wan 2.1. Its pictures are clips of one frame, and take less
+        # work with the weights of pictures. Other models for video encode a picture and decode a
+        # clip: to read the weights anew between the two would take longer.
+        self._single_frames_are_images = config["network"] == "wan" and not config["is_residual"]
+        layered = self._single_frames_are_images and self._time is None
+        self.latent_channels: int = facts["latent_channels"][self._unscaled]
+        self.output_channels: int = config["out_channels"]
+        self.latent_dim = 2 if self._time is None and not layered else 3
+        self.not_video = layered
+        self.crop_input = True
+        self.disable_offload = False
+        self.extra_1d_channel = None
+        self.handles_tiling = False
+        self.pad_channel_value = 1.0 if config["in_channels"] == 4 else None
+        self.downscale_ratio, self.downscale_index_formula = _ratio(encoded, self._time, _latents)
+        self.upscale_ratio, self.upscale_index_formula = _ratio(decoded, self._time, _frames)
+
+    def throw_exception_if_invalid(self) -> None:
+        """Does nothing: the constructor raises an error if a file is no VAE."""
+
+    def process_input(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns images of 0 to 1 as the model takes them, -1 to 1."""
+        return images * 2 - 1
+
+    def process_output(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns images of about -1 to 1 as ComfyUI takes them, 0 to 1, in the same memory."""
+        return images.div_(2).add_(0.5).clamp_(0, 1)
+
+    def spacial_compression_decode(self) -> int:
+        """Returns the pixels a side of a latent, in a decode."""
+        return _of_space(self.upscale_ratio)
+
+    def spacial_compression_encode(self) -> int:
+        """Returns the pixels a side of a latent, in an encode."""
+        return _of_space(self.downscale_ratio)
+
+    def temporal_compression_decode(self) -> int | None:
+        """Returns the frames for each frame of latents, or None if the model is not for video."""
+        return self._time
+
+    def is_clip(self, shape: Sequence[int]) -> bool:
+        """Returns True if latents or pixels of this ``shape`` need the weights of clips.
+
+        Axes are ``[b, c, t, h, w]``, or ``[b, c, h, w]`` for images.
+        """
+        if self._time is None or len(shape) < 5:
+            return False
+        return shape[2] > 1 or not self._single_frames_are_images
+
+    def vae_encode_crop_pixels(self, pixels: torch.Tensor) -> torch.Tensor:
+        """Returns the middle of ``[..., h, w, c]``, without edges that fill no latent."""
+        step = self.first_stage_model.facts["image_step"][self._unscaled]
+        for axis in (-3, -2):
+            side = pixels.shape[axis]
+            pixels = pixels.narrow(axis, side % step // 2, side // step * step)
+        return pixels
+
+    def decode(
+        self,
+        samples_in: torch.Tensor,
+        vae_options: Mapping[str, Any] | None = None,
+        *,
+        memory_budget: str = "",
+    ) -> torch.Tensor:
+        """Decodes latents to images, or to clips if they have an axis of frames or layers.
+
+        Parameters
+        ----------
+        samples_in
+            Latents.
+        vae_options
+            None or empty, as no model of wgvae has options.
+        memory_budget
+            Limit for this call, instead of the loader's.
+
+        Raises
+        ------
+        wgvae.Error
+            The errors of :meth:`wgvae.Vae.decode`. If options are given, InputError.
+        """
+        if vae_options:
+            raise wrong("vae_options", "none", ", ".join(vae_options))
+        model, latents = self.first_stage_model, samples_in.detach().float().cpu()
+        factor = self.spacial_compression_decode()
+        height, width = (side * factor for side in latents.shape[-2:])
+        clips = self.is_clip(latents.shape)
+        self._make_room(self.plan(height, width, memory_budget, clip=clips))
+        vae = model.opened(model.files.decoder)
+        options: dict[str, Any] = {
+            "output": "float",
+            "unscaled": self._unscaled,
+            "memory_budget": self._budget(memory_budget),
+        }
+        if clips:
+            clip = vae.clip()
+            images = _joined(clip.decode(one[None], progress=_bar(), **options) for one in latents)
+        else:
+            images = _each_frame(latents, lambda one: vae.decode(one, progress=_bar(), **options))
+        return self.process_output(images).to(self.output_device).movedim(1, -1)
+
+    def encode(
+        self,
+        pixel_samples: torch.Tensor,
+        not_video: bool | None = None,
+        *,
+        memory_budget: str = "",
+    ) -> torch.Tensor:
+        """Encodes images or a clip to the mode of their distribution.
+
+        As in ComfyUI, ``[frames, h, w, c]`` is one clip if the model is for video, and edges that
+        fill no latent are cropped. Last frames that fill no frame of latents are dropped, except by
+        TAEHV's models, which repeat the last one. Channels that the model lacks are dropped.
+
+        Parameters
+        ----------
+        pixel_samples
+            Images, or clips ``[b, frames, h, w, c]``.
+        not_video
+            True if images are no clip, even if the model is for video. None is the field of that
+            name.
+        memory_budget
+            Limit for this call, instead of the loader's.
+
+        Raises
+        ------
+        wgvae.Error
+            The errors of :meth:`wgvae.Vae.encode`.
+        """
+        model = self.first_stage_model
+        pixels = self.vae_encode_crop_pixels(pixel_samples)[..., : model.config["in_channels"]]
+        images = self.process_input(pixels.detach().float().cpu()).movedim(-1, 1)
+        if self.latent_dim == 3 and images.ndim < 5:
+            apart = self.not_video if not_video is None else not_video
+            images = images.unsqueeze(2) if apart else images.movedim(1, 0).unsqueeze(0)
+        if self._time is not None and not model.facts["fills_parts"]:
+            images = images[:, :, : (images.shape[2] - 1) // self._time * self._time + 1]
+        height, width = images.shape[-2:]
+        clips = self.is_clip(images.shape)
+        self._make_room(self.plan(height, width, memory_budget, encode=True, clip=clips))
+        vae = model.opened(model.files.encoder)
+        options: dict[str, Any] = {
+            "unscaled": self._unscaled,
+            "memory_budget": self._budget(memory_budget),
+        }
+        if clips:
+            clip = vae.clip()
+            latents = _joined(clip.encode(one[None], progress=_bar(), **options) for one in images)
+        else:
+            latents = _each_frame(images, lambda one: vae.encode(one, progress=_bar(), **options))
+        return latents.to(self.output_device)
+
+    def decode_tiled(self, samples: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        """Decodes as :meth:`decode`. Sizes of tiles are ignored."""
+        return self.decode(samples)
+
+    def encode_tiled(
+        self, pixel_samples: torch.Tensor, *_: Any, not_video: bool | None = None, **__: Any
+    ) -> torch.Tensor:
+        """Encodes as :meth:`encode`. Sizes of tiles are ignored."""
+        return self.encode(pixel_samples, not_video)
+
+    def plan(
+        self,
+        height: int,
+        width: int,
+        memory_budget: str = "",
+        *,
+        encode: bool = False,
+        clip: bool = False,
+    ) -> wgvae.Plan:
+        """Plans a decode or an encode of images of ``height`` by ``width`` pixels.
+
+        ``clip`` is True for a clip of any length. Errors are those of :meth:`wgvae.Vae.plan`.
+        """
+        model = self.first_stage_model
+        vae = model.opened(model.files.encoder if encode else model.files.decoder)
+        planner, budget = vae.clip() if clip else vae, self._budget(memory_budget)
+        return planner.plan(height, width, budget, encode=encode, unscaled=self._unscaled)
+
+    def model_size(self) -> int:
+        """Returns the bytes of the model for ComfyUI's memory management."""
+        return self.patcher.model_size()
+
+    def is_dynamic(self) -> bool:
+        """Returns False, as ComfyUI cannot move single weights."""
+        return False
+
+    def memory_used_decode(self, shape: Sequence[int], dtype: torch.dtype) -> int:
+        """Returns the bytes besides the weights for a decode of latents of ``shape``."""
+        height, width = (side * self.spacial_compression_decode() for side in shape[-2:])
+        plan = self.plan(height, width, clip=self.is_clip(shape))
+        return plan.peak_bytes - plan.weight_bytes
+
+    def memory_used_encode(self, shape: Sequence[int], dtype: torch.dtype) -> int:
+        """Returns the bytes besides the weights for an encode of images of ``shape``."""
+        plan = self.plan(shape[-2], shape[-1], encode=True, clip=self.is_clip(shape))
+        return plan.peak_bytes - plan.weight_bytes
+
+    def get_sd(self) -> dict[str, torch.Tensor]:
+        """Returns the tensors of the file, for nodes that save a VAE or a checkpoint.
+
+        Raises
+        ------
+        wgvae.errors.InputError
+            If the model is two files, whose tensors have the same names.
+        """
+        files = self.first_stage_model.files
+        if files.decoder != files.encoder:
+            raise wrong("vae", "a VAE of one file", f"{files.decoder} and {files.encoder}")
+        tensors: dict[str, torch.Tensor] = comfy.utils.load_torch_file(files.decoder)
+        for prefix in ("first_stage_model.", "vae."):
+            if any(name.startswith(prefix) for name in tensors):
+                return {
+                    name.removeprefix(prefix): tensor
+                    for name, tensor in tensors.items()
+                    if name.startswith(prefix)
+                }
+        return tensors
+
+    def _budget(self, memory_budget: str) -> str | None:
+        return memory_budget or self.memory_budget or None
+
+    def _make_room(self, plan: wgvae.Plan) -> None:
+        """Makes ComfyUI free the memory that ``plan`` needs, and list the model as loaded."""
+        self.first_stage_model.planned_bytes = plan.weight_bytes
+        rest = max(0, plan.peak_bytes - self.patcher.model_size())
+        comfy.model_management.load_models_gpu([self.patcher], memory_required=rest)
+
+
+def wrong(what: str, expected: str, found: str) -> wgvae.errors.InputError:
+    """Returns the error for the argument ``what``, for the caller to raise."""
+    message = f"{what}: expected {expected}, found {found}"
+    return wgvae.errors.InputError(message, what=what, expected=expected, found=found)
+
+
+def _unscaled(config: Mapping[str, Any]) -> bool:
+    """Returns True if ComfyUI has this model's latents in the VAE's own scale.
+
+    FLUX.2, LTX-2 and SeedVR2 are the exceptions: their latents are in the diffusion model's scale,
+    and those of FLUX.2 are packed. Tiny autoencoders of LTX-2 have as many channels as its VAE.
+    """
+    scaled = config["patch"] != 1 or config["network"] in ("ltx2", "seedvr")
+    return not scaled and config["latent_channels"] != 128
+
+
+Ratio = int | tuple[Callable[[int], int], int, int]
+"""Pixels a side of a latent. For video, a function for lengths comes first, as in ComfyUI."""
+
+
+def _ratio(
+    factor: int, time: int | None, lengths: Callable[[int], Callable[[int], int]]
+) -> tuple[Ratio, tuple[int, int, int] | None]:
+    """Returns ComfyUI's ratio and its index formula for a model."""
+    if time is None:
+        return factor, None
+    return (lengths(time), factor, factor), (time, factor, factor)
+
+
+def _latents(time: int) -> Callable[[int], int]:
+    return lambda frames: max(0, (frames + time - 1) // time)
+
+
+def _frames(time: int) -> Callable[[int], int]:
+    return lambda latents: max(0, latents * time - time + 1)
+
+
+def _of_space(ratio: Ratio) -> int:
+    return ratio[-1] if isinstance(ratio, tuple) else ratio
+
+
+def _each_frame(given: torch.Tensor, work: Callable[[torch.Tensor], Any]) -> torch.Tensor:
+    """Applies ``work`` to images ``[n, c, h, w]``, or to all frames of ``[b, c, t, h, w]``."""
+    if given.ndim < 5:
+        return torch.from_numpy(work(given))
+    flat = given.movedim(2, 1)
+    done = torch.from_numpy(work(flat.flatten(0, 1)))
+    return done.unflatten(0, flat.shape[:2]).movedim(1, 2)
+
+
+def _joined(arrays: Iterable[Any]) -> torch.Tensor:
+    """Returns arrays ``[1, ...]`` as one tensor. A single one is not copied."""
+    parts = [torch.from_numpy(array) for array in arrays]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _bar() -> Callable[[wgvae.Progress], None]:
+    """Returns a callback that shows progress and stops the call when the user interrupts.
+
+    Nodes run in a thread that Ctrl-C does not reach.
+    """
+    bar = comfy.utils.ProgressBar(1000)
+
+    def tell(progress: wgvae.Progress) -> None:
+        comfy.model_management.throw_exception_if_processing_interrupted()
+        bar.update_absolute(round(1000 * progress.fraction), 1000)
+
+    return tell
