@@ -20,7 +20,7 @@ use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, Network, OwnLatents};
-use crate::ordered::Ordered as _;
+use crate::ordered::{Map, Ordered as _};
 
 /// The weights and config of one VAE, in one file or several. Tensors have the names of diffusers,
 /// whatever the files call them.
@@ -204,13 +204,13 @@ impl Checkpoint {
         Parameters { encoder: count("encoder."), decoder: count("decoder."), total: count("") }
     }
 
-    /// Counts the tensors of each element type.
-    pub fn element_types(&self) -> BTreeMap<ElementType, usize> {
-        let mut counts = BTreeMap::new();
+    /// Counts the tensors of each element type, sorted by the type.
+    pub fn element_types(&self) -> Vec<(ElementType, usize)> {
+        let mut counts = Map::new();
         for tensor in self.tensors.values() {
-            *counts.entry(tensor.info.dtype.clone()).or_default() += 1;
+            *counts.or_insert(tensor.info.dtype.clone(), 0) += 1;
         }
-        counts
+        counts.into_iter().collect()
     }
 
     /// Checks, without reading weights, that all tensors in `wanted` exist and can be used. Each

@@ -24,10 +24,9 @@ const COMFY_VERSION: &str = "latent_format_version_0";
 /// The scaling factor of those first files, which were SD 1's.
 const COMFY_FIRST_SCALE: f32 = 0.18215;
 
-/// Number of channels of `ComfyUI`'s latents for FLUX.2. They keep the patches and the batch norm
-/// of the diffusion model, because `ComfyUI`'s VAE undoes both. No VAE has so many channels of its
-/// own.
-const COMFY_FLUX2_CHANNELS: u64 = 128;
+/// Number of channels of `ComfyUI`'s latents for FLUX.2 and for LTX-2. They keep the scale of the
+/// diffusion model, because `ComfyUI`'s VAE undoes it. No other VAE has so many channels.
+const COMFY_MODELS_CHANNELS: u64 = 128;
 
 /// Metadata key in files that this crate writes: `true` if the values are the VAE's own, else
 /// `false`.
@@ -80,8 +79,8 @@ pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) ->
     let scale = match &file {
         ArrayFile::Npy(_) => StoredScale { space: LatentSpace::Model, first_comfy: false },
         ArrayFile::Safetensors { header, name } => {
-            let is_flux2 = matches!(header.tensors[name].shape[..], [_, COMFY_FLUX2_CHANNELS, _, _]);
-            let is_comfy = name == COMFY_TENSOR && !is_flux2;
+            let is_models = matches!(header.tensors[name].shape[..], [_, COMFY_MODELS_CHANNELS, _, _, ..]);
+            let is_comfy = name == COMFY_TENSOR && !is_models;
             let unscaled = is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
             StoredScale {
                 space: LatentSpace::from_unscaled(unscaled),

@@ -31,13 +31,15 @@ fn a_file_of_comfyui_holds_the_vaes_own_values() {
     assert_eq!(Latents::stored(stored).unwrap().space(), LatentSpace::Vae);
 }
 
-/// Tests `ComfyUI`'s files for FLUX.2: its VAE undoes patches and batch norm, so saved latents have
-/// both.
+/// Tests `ComfyUI`'s files for FLUX.2, whose VAE there undoes patches and batch norm, and for
+/// LTX-2, whose VAE undoes the statistics: saved latents have both.
 #[test]
-fn a_file_of_comfyui_for_flux2_is_as_the_diffusion_model_leaves_it() {
-    let tensor = HostTensor { shape: vec![1, 128, 1, 2], data: vec![0.5; 256] };
-    let stored = read(&[("latent_tensor", &tensor), ("latent_format_version_0", &nothing())], None).unwrap();
-    assert_eq!(stored, StoredLatents { tensor, space: LatentSpace::Model });
+fn a_file_of_comfyui_for_flux2_or_ltx2_is_as_the_diffusion_model_leaves_it() {
+    for shape in [vec![1, 128, 1, 2], vec![1, 128, 1, 1, 2]] {
+        let tensor = HostTensor { shape, data: vec![0.5; 256] };
+        let stored = read(&[("latent_tensor", &tensor), ("latent_format_version_0", &nothing())], None).unwrap();
+        assert_eq!(stored, StoredLatents { tensor, space: LatentSpace::Model });
+    }
     let own = HostTensor { shape: vec![1, 32, 2, 4], data: vec![0.5; 256] };
     assert_eq!(
         read(&[("latent_tensor", &own), ("latent_format_version_0", &nothing())], None).unwrap().space,

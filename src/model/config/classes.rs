@@ -1,8 +1,6 @@
 //! Readers of config.json, one for each class of diffusers. Absent fields get the defaults of the
 //! class.
 
-use serde_json::json;
-
 use super::families::{hunyuan_image, ltx2, qwen_image21, tiny_network, wan21};
 use super::fields::{Fields, show};
 use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid, single};
@@ -72,8 +70,8 @@ fn autoencoder_kl_hunyuan_image(fields: &Fields<'_>) -> Result<AutoencoderConfig
         }
     }
     // With other values, diffusers builds resnets that it cannot run.
-    fields.only("downsample_match_channel", &json!(true))?;
-    fields.only("upsample_match_channel", &json!(true))?;
+    fields.only("downsample_match_channel", "true")?;
+    fields.only("upsample_match_channel", "true")?;
     let mut config = hunyuan_image();
     if let Network::Kl(kl) = &mut config.network {
         kl.block_out_channels = fields.wholes("block_out_channels")?.unwrap_or_default();
@@ -86,14 +84,14 @@ fn autoencoder_kl_hunyuan_image(fields: &Fields<'_>) -> Result<AutoencoderConfig
     };
     // Sizes change between all levels.
     config.validate()?;
-    fields.only("spatial_compression_ratio", &json!(config.spatial_factor()))?;
+    fields.only("spatial_compression_ratio", &config.spatial_factor().to_string())?;
     Ok(config)
 }
 
 fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
     fields.all_are("act_fn", "relu", 1)?;
     fields.all_are("upsample_fn", "nearest", 1)?;
-    fields.only("upsampling_scaling_factor", &json!(2))?;
+    fields.only("upsampling_scaling_factor", "2")?;
     let list =
         |field, default: &[u32]| -> Result<Vec<u32>> { Ok(fields.wholes(field)?.unwrap_or_else(|| default.to_vec())) };
     // The class connects levels of one width only.
@@ -136,7 +134,7 @@ fn autoencoder_kl_qwen_image(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 
 /// Reads the fields of Qwen-Image 2.1, which is for images: `scale_factor_temporal` is not used.
 fn autoencoder_kl_qwen_image21(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    fields.only("is_residual", &json!(true))?;
+    fields.only("is_residual", "true")?;
     wan(fields, qwen_image21())
 }
 
@@ -150,10 +148,10 @@ fn autoencoder_kl_wan(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
 
 /// Reads the fields of a network like Wan's. Absent ones are those of `family`.
 fn wan(fields: &Fields<'_>, family: AutoencoderConfig) -> Result<AutoencoderConfig> {
-    fields.only("attn_scales", &json!([]))?;
+    fields.only("attn_scales", "[]")?;
     let Network::Wan(known) = &family.network else { return Ok(family) };
     if !(known.is_residual && known.is_video) {
-        fields.only("patch_size", &json!(1))?;
+        fields.only("patch_size", "1")?;
     }
     let patch_size = fields.whole("patch_size")?.unwrap_or(known.patch_size);
     let base_dim = fields.whole("base_dim")?.unwrap_or(known.base_dim);
@@ -198,13 +196,13 @@ fn of_pixel(fields: &Fields<'_>, field: &str, patch_size: u32) -> Result<Option<
 /// Reads the fields of LTX-2's class. Its lists for the decoder's levels are in the encoder's
 /// order, highest resolution first, except `upsample_type`.
 fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
-    fields.only("timestep_conditioning", &json!(false))?;
-    fields.only("patch_size_t", &json!(1))?;
-    fields.only("encoder_causal", &json!(true))?;
+    fields.only("timestep_conditioning", "false")?;
+    fields.only("patch_size_t", "1")?;
+    fields.only("encoder_causal", "true")?;
     if fields.flag("decoder_causal")? != Some(false) {
         return Err(invalid("decoder_causal", "false", "true, which is the default of the class"));
     }
-    fields.only("encoder_spatial_padding_mode", &json!("zeros"))?;
+    fields.only("encoder_spatial_padding_mode", "\"zeros\"")?;
     if let Some(other) =
         fields.number("scaling_factor")?.filter(|factor| single(*factor).to_bits() != 1.0_f32.to_bits())
     {
@@ -223,19 +221,13 @@ fn autoencoder_kl_ltx2_video(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
         ("decoder_spatio_temporal_scaling", true, decoder_levels),
         ("decoder_inject_noise", false, decoder_levels + 1),
     ] {
-        if fields.get(field).is_some_and(|found| *found != json!(value) && *found != json!(vec![value; count])) {
-            return Err(invalid(
-                field,
-                format!("{count} times {value}"),
-                fields.get(field).map_or(String::new(), show),
-            ));
+        if fields.each_flag(field, count)?.is_some_and(|found| found != vec![value; count]) {
+            let found = fields.get(field).map_or(String::new(), show);
+            return Err(invalid(field, format!("{count} times {value}"), found));
         }
     }
-    // One value for all levels, or one for each.
-    let residual = match fields.get("upsample_residual").and_then(|value| value.as_bool()) {
-        Some(all) => vec![all; decoder_levels],
-        None => fields.flags("upsample_residual")?.unwrap_or_else(|| known.upsample_residual.clone()),
-    };
+    let residual = fields.each_flag("upsample_residual", decoder_levels)?;
+    let residual = residual.unwrap_or_else(|| known.upsample_residual.clone());
     let network = Ltx2 {
         layers_per_block: wholes("layers_per_block", &known.layers_per_block)?,
         downsample: size_changes(fields, "downsample_type")?.unwrap_or(known.downsample),

@@ -56,6 +56,15 @@ impl<'a> Fields<'a> {
         self.one(field, "true or false", Value::as_bool)
     }
 
+    /// Reads how a network treats borders: true if it mirrors its tensors, false if it adds zeros.
+    pub(super) fn reflects(&self, field: &str) -> Result<Option<bool>> {
+        self.one(field, "\"zeros\" or \"reflect\"", |mode| match mode.as_str()? {
+            "zeros" => Some(false),
+            "reflect" => Some(true),
+            _ => None,
+        })
+    }
+
     /// Reads a number.
     pub(super) fn number(&self, field: &str) -> Result<Option<f64>> {
         self.one(field, "a number", Value::as_f64)
@@ -69,6 +78,14 @@ impl<'a> Fields<'a> {
     /// Reads a list of true or false.
     pub(super) fn flags(&self, field: &str) -> Result<Option<Vec<bool>>> {
         self.list(field, "true or false", Value::as_bool)
+    }
+
+    /// Reads a list of `count` times true or false, or one value for all.
+    pub(super) fn each_flag(&self, field: &str, count: usize) -> Result<Option<Vec<bool>>> {
+        match self.get(field).and_then(Value::as_bool) {
+            Some(all) => Ok(Some(vec![all; count])),
+            None => self.flags(field),
+        }
     }
 
     /// Reads a list of numbers.
@@ -92,10 +109,10 @@ impl<'a> Fields<'a> {
         if fits { Ok(()) } else { Err(invalid(field, expected, show(value))) }
     }
 
-    /// Checks that a field is absent or `wanted`. Any other value means another network.
-    pub(super) fn only(&self, field: &str, wanted: &Value) -> Result<()> {
+    /// Checks that a field is absent or `wanted`, as JSON. Any other value means another network.
+    pub(super) fn only(&self, field: &str, wanted: &str) -> Result<()> {
         match self.get(field) {
-            Some(value) if value != wanted => Err(invalid(field, show(wanted), show(value))),
+            Some(value) if value.to_string() != wanted => Err(invalid(field, wanted, show(value))),
             _ => Ok(()),
         }
     }

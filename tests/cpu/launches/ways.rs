@@ -48,7 +48,7 @@ const fn budget(name: &'static str, mebibytes: u64, parking: Parking) -> Way {
     Way { budget: Some(Bytes(mebibytes * MIB)), parking, ..way(name, "sd15", [1024, 1024], What::Decode) }
 }
 
-const WAYS: [Way; 19] = [
+const WAYS: [Way; 26] = [
     way("sd15 1024", "sd15", [1024, 1024], What::Decode),
     way("sd15 2048", "sd15", [2048, 2048], What::Decode),
     way("sd15 encode 1024", "sd15", [1024, 1024], What::Encode),
@@ -68,6 +68,13 @@ const WAYS: [Way; 19] = [
     way("wan21 part 1280x720", "wan21", [1280, 720], What::Part),
     way("seedvr2 part 832x480", "seedvr2", [832, 480], What::Part),
     way("seedvr2 part 1280x720", "seedvr2", [1280, 720], What::Part),
+    way("wan22 part 832x480", "wan22", [832, 480], What::Part),
+    way("wan22 part 1280x704", "wan22", [1280, 704], What::Part),
+    way("ltx2 part 832x480", "ltx2", [832, 480], What::Part),
+    way("ltx2 part 1280x704", "ltx2", [1280, 704], What::Part),
+    way("ltx2_3 part 1280x704", "ltx2_3", [1280, 704], What::Part),
+    way("taew2_2 part 1280x704", "taew2_2", [1280, 704], What::Part),
+    way("taeltx_2 part 1280x704", "taeltx_2", [1280, 704], What::Part),
 ];
 
 impl Way {
