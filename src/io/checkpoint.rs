@@ -269,13 +269,13 @@ impl Checkpoint {
         sources: Vec<Box<dyn ByteSource>>,
         config: Option<AutoencoderConfig>,
     ) -> Result<Self> {
-        let Written { mut tensors, architecture, stated } = Written::read(&sources).await?;
+        let Written { tensors, architecture, stated } = Written::read(&sources).await?;
         let shapes = shapes_of(&tensors);
         let names = translate(&name, &shapes)?;
         let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
-        let take = |(name, written): (String, String)| Some((name, tensors.remove(&written)?));
+        let take = |(name, written): (String, String)| Some((name, tensors.get(&written)?.clone()));
         let of_vae = names.written.into_iter().filter_map(take).into_map();
-        let [scale, shift] = [stand_in::SCALE, stand_in::SHIFT].map(|name| tensors.remove(name));
+        let [scale, shift] = [stand_in::SCALE, stand_in::SHIFT].map(|name| tensors.get(name).cloned());
         let (own_latents, tensors) = (stand_in::read(scale, shift, &sources).await?, of_vae);
 
         let shapes = shapes_of(&tensors);
@@ -374,9 +374,10 @@ impl Written {
     async fn read(sources: &[Box<dyn ByteSource>]) -> Result<Self> {
         let mut written = Self { tensors: BTreeMap::new(), architecture: None, stated: None };
         for (index, source) in sources.iter().enumerate() {
-            let mut header = read_header(source.as_ref()).await?;
-            written.architecture = written.architecture.or_else(|| header.metadata.remove("modelspec.architecture"));
-            written.stated = written.stated.or_else(|| header.metadata.remove("config"));
+            let header = read_header(source.as_ref()).await?;
+            written.architecture =
+                written.architecture.or_else(|| header.metadata.get("modelspec.architecture").cloned());
+            written.stated = written.stated.or_else(|| header.metadata.get("config").cloned());
             let prefix = half_prefix(header.tensors.keys().map(String::as_str));
             for (file_name, info) in header.tensors {
                 // Statistics of latents belong to neither half.
