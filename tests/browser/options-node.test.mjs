@@ -80,5 +80,23 @@ describe('options', () => {
     const found = await wgvae.inspect({ model: 'hf:someone/small/vae@main', fetch: elsewhere, wasm });
     assert.deepEqual([found.decode.possible, found.latent_channels, found.frames_per_latent], [true, 4, 1]);
     assert.match(await failure(() => wgvae.inspect({ model: 'hf:nobody', wasm })), /^WgvaeError input: model of the hub: expected owner\/name, found "nobody\/"$/);
+    const bare = await failure(() => wgvae.inspect({ model: 'someone/small', fetch: elsewhere, wasm }));
+    assert.match(bare, /^WgvaeError input: model: expected .*hf:owner\/name.*, found "someone\/small" \(did you mean "hf:someone\/small"\?/);
+    // Paths of files stay addresses.
+    assert.match(await failure(() => wgvae.inspect({ model: 'models/vae.safetensors', fetch: elsewhere, wasm })), /^WgvaeError input: URL: /);
+  });
+
+  it('take a tiny autoencoder by its short name, which tells its family', async (t) => {
+    const wasm = await readFile(join(DIST, 'web/pkg/wgvae_bg.wasm'));
+    const { config } = await fixture('toy_odd');
+    const server = await startServer({ root: DIST });
+    t.after(() => server.close());
+    // Another network in place of the tiny one: as the family, it is an error.
+    publish({ server, store: server }, 'madebyollin/taef1', { 'config.json': Buffer.from(config), 'diffusion_pytorch_model.safetensors': Buffer.from(modelFile(config)) });
+    /** @type {typeof fetch} */
+    const elsewhere = (url, init) => fetch(String(url).replace('https://huggingface.co', server.origin), init);
+    const found = await wgvae.inspect({ model: 'hf:madebyollin/taef1', fetch: elsewhere, wasm });
+    assert.equal(found.decode.possible, true);
+    assert.match(await failure(() => wgvae.inspect({ model: 'taef1', fetch: elsewhere, wasm })), /family.*taef1.*AutoencoderKL/);
   });
 });

@@ -202,9 +202,11 @@ export interface ModelOptions extends DeviceOptions {
    * - its shards;
    * - `hf:owner/name`, a model of the Hugging Face Hub, with `/folder` or `/file.safetensors` and
    *   `@revision` as on the command line;
+   * - `taesd`, `taesdxl`, `taesd3` or `taef1`, a tiny autoencoder from its author's repository
+   *   there, with its `family`;
    * - a model from {@link hub}.
    *
-   * Only the needed parts of the files are read.
+   * `owner/name` without `hf:` is an error. Only the needed parts of the files are read.
    */
   model: FileInput | readonly FileInput[] | HubModel;
   /**
