@@ -80,6 +80,27 @@ export interface HubModel {
  */
 export function hub(id: string, options?: HubOptions): HubModel;
 
+/**
+ * Tells what this browser or runtime can do, without a model, a device or a download. Never
+ * rejects: a `reason` takes the place of an error. That an adapter exists does not promise that a
+ * model fits its memory.
+ */
+export function isSupported(options?: SupportOptions): Promise<Support>;
+
+export type SupportOptions = Pick<DeviceOptions, 'gpu' | 'powerPreference'>;
+
+/** Result of {@link isSupported}. */
+export interface Support {
+  /** True if WebGPU is there and has an adapter. */
+  webgpu: boolean;
+  /** True if the adapter has `shader-f16`, which precision `fast` needs. */
+  f16: boolean;
+  /** True if the module for the CPU can run. */
+  cpu: boolean;
+  /** Reason why `webgpu` is false. */
+  reason?: string;
+}
+
 export type InspectOptions = Pick<ModelOptions, 'model' | 'config' | 'family' | 'clips' | 'cache' | 'fetch' | 'wasm' | 'onNotice' | 'signal'>;
 
 /**

@@ -9,13 +9,14 @@ import { Link } from './link.js';
 import { planFor } from './plan-for.js';
 import { preview } from './preview.js';
 import { selftest } from './selftest.js';
+import { isSupported } from './support.js';
 import { tune } from './tune.js';
 import { createDecoder, createEncoder, createVae } from './vae.js';
 
 const CREATE = { decode: createDecoder, encode: createEncoder, both: createVae };
 
 /** Functions that need no model. */
-const FUNCTIONS = { families, version, inspect, planFor, preview, selftest, tune, cacheUsage, clearCache };
+const FUNCTIONS = { families, version, inspect, planFor, preview, selftest, tune, isSupported, cacheUsage, clearCache };
 
 /** Methods that the page may call on a model. */
 const METHODS = ['plan', 'planClip', 'planEncode', 'planEncodeClip', 'shapeOf', 'decode', 'clip', 'encode', 'encodeClip', 'ledger', 'destroy'];

@@ -41,6 +41,20 @@ export const families = ({ worker, wasm } = {}) => ask(worker, 'families', [wasm
 /** @param {import('./worker.js').OnWorker} [options] */
 export const version = ({ worker, wasm } = {}) => ask(worker, 'version', [wasm]);
 
+/**
+ * Never rejects: a worker that cannot start can do nothing, and the reason says why.
+ * @param {import('./worker.js').SupportOptions} [options]
+ * @returns {Promise<import('./index.js').Support>}
+ */
+export async function isSupported(options) {
+  try {
+    const { worker, ...others } = options ?? {};
+    return await ask(worker, 'isSupported', [others]);
+  } catch (error) {
+    return { webgpu: false, f16: false, cpu: false, reason: messageOf(error) };
+  }
+}
+
 /** @param {import('./worker.js').InspectOptions} options */
 export async function inspect(options) {
   const { worker, ...others } = withoutThreads(options, ['fetch']);
