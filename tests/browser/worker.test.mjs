@@ -100,7 +100,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       await other.destroy();
       worker.terminate();
       const differs = first.data.some((value, index) => value !== second.data[index]);
-      return { loads, differs, goesOn: peak > 0, answers, cache: [used.bytes > 0, left.bytes], side: other.limits.maxTextureDimension2D >= 2048 };
+      return { loads, differs, goesOn: peak > 0, answers, cache: [used.bytes > 0, left.bytes], side: (other.limits.maxTextureDimension2D ?? 0) >= 2048 };
     }, folder(), CLIENT);
     assert.deepEqual(found, {
       loads: [true, true], differs: true, goesOn: true, cache: [true, 0], side: true,

@@ -8,7 +8,7 @@ import { mismatch, wgvaeError } from './errors.js';
 import { checkHostCanvas, show } from './host-canvas.js';
 import { areOnGpu, isFile, openLatents } from './latents.js';
 import { deviceLost, isLoss } from './loss.js';
-import { checkObject } from './options.js';
+import { checkOptions, LISTENER, oneOf, SIGNAL } from './options.js';
 import { checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
@@ -22,6 +22,23 @@ const BLENDED = ['blend', 'cosine'];
 
 /** All tilings. */
 export const TILINGS = ['exact', ...BLENDED, 'estimate'];
+
+/** Options of a plan. @type {import('./options.js').Checks} */
+const OF_PLANS = { width: undefined, height: undefined, output: undefined, tiling: oneOf(...TILINGS), tileSize: undefined, tileOverlap: undefined, memoryBudget: undefined };
+
+/** Options of a decode. @type {import('./options.js').Checks} */
+const OF_DECODES = {
+  canvas: undefined,
+  output: undefined,
+  tiling: OF_PLANS.tiling,
+  tileSize: undefined,
+  tileOverlap: undefined,
+  index: undefined,
+  maxSide: undefined,
+  memoryBudget: undefined,
+  onProgress: LISTENER,
+  signal: SIGNAL,
+};
 
 /** Decoding by a loaded model. */
 export class Decoding {
@@ -41,7 +58,7 @@ export class Decoding {
   /** @param {import('./index.js').PlanOptions} options */
   plan(options) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_PLANS);
     const { width, height, ...others } = options;
     const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
     const { device, planner } = this.#loaded.engine;
@@ -59,7 +76,7 @@ export class Decoding {
    */
   async shapeOf(input, options = {}) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, { signal: SIGNAL });
     const signal = this.#loaded.signalOf(options.signal);
     try {
       return await orAborted(this.#readShape(latentsNow(input), signal), signal);
@@ -75,12 +92,11 @@ export class Decoding {
    */
   async decode(latents, options = {}) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_DECODES);
     const [input, asked] = [latentsNow(latents), { ...options }];
     const { output = 'bitmap', canvas, tiling = 'exact', maxSide } = asked;
     checkSmallCounts({ maxSide });
     if (!canvas) checkOutput(output, OUTPUTS);
-    if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
     if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
     return this.#loaded.run(asked, !areOnGpu(input), (signal) => this.#attempt(input, asked, signal));

@@ -3,6 +3,7 @@
 // the CPU.
 
 import { mismatch, WgvaeError } from './errors.js';
+import { hintOf } from './nearest.js';
 import { rememberedKernels } from './tuned.js';
 import { hasSource } from './wasm.js';
 
@@ -54,7 +55,7 @@ function withoutWebGpu() {
 export async function chooseDevice(options) {
   const device = options.device ?? 'auto';
   const isThere = typeof device === 'object' || DEVICES.includes(device);
-  if (!isThere) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `${device}`);
+  if (!isThere) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `${device}${hintOf(device, DEVICES)}`);
   const shaders = forShaders(options);
   if (device === 'cpu') {
     if (shaders) throw mismatch('input', shaders[0], 'none that needs WebGPU, on the CPU', shaders[1]);
@@ -137,7 +138,7 @@ export function closeDevice({ handle, device, isOurs }) {
  */
 export function checkKernels(kernels = 'tuned') {
   const isThere = typeof kernels === 'object' ? kernels !== null : KERNELS.includes(kernels);
-  if (!isThere) throw mismatch('input', 'kernels', `${KERNELS.join(', ')} or what \`tune\` has found`, `${kernels}`);
+  if (!isThere) throw mismatch('input', 'kernels', `${KERNELS.join(', ')} or what \`tune\` has found`, `${kernels}${hintOf(kernels, KERNELS)}`);
 }
 
 /**

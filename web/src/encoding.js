@@ -2,16 +2,31 @@
 // Encoding of pictures to latents.
 
 import { pictureNow } from './copies.js';
-import { mismatch, wgvaeError } from './errors.js';
+import { isCount } from './counts.js';
+import { wgvaeError } from './errors.js';
 import { openImages } from './images.js';
-import { checkObject } from './options.js';
+import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
 import { checkSides } from './sides.js';
 
 /** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
 /** @typedef {import('./index.js').ImageInput} ImageInput */
 
-/** Results to choose from the distribution that an encoder gives. */
-const OUTPUTS = ['mode', 'sample', 'moments'];
+/** Options of a plan. @type {import('./options.js').Checks} */
+export const OF_PLANS = { width: undefined, height: undefined, memoryBudget: undefined };
+
+/**
+ * Options of an encode. `output` chooses from the distribution that an encoder gives.
+ * @type {import('./options.js').Checks}
+ */
+export const OF_ENCODES = {
+  output: oneOf('mode', 'sample', 'moments'),
+  seed: [(value) => isCount(value), `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`],
+  unscaled: FLAG,
+  index: undefined,
+  memoryBudget: undefined,
+  onProgress: LISTENER,
+  signal: SIGNAL,
+};
 
 /** Encoding by a loaded model. */
 export class Encoding {
@@ -25,7 +40,7 @@ export class Encoding {
   /** @param {import('./index.js').EncodePlanOptions} options */
   planEncode(options) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_PLANS);
     const { width, height, memoryBudget } = options;
     checkSides({ width, height });
     try {
@@ -42,8 +57,7 @@ export class Encoding {
    */
   async encode(input, options = {}) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
-    checkWanted(options);
+    checkOptions(options, OF_ENCODES);
     const [{ picture, free }, asked] = [pictureNow(input), { ...options }];
     try {
       return await this.#loaded.run(asked, true, async (signal) => this.#attempt(await picture, asked, signal));
@@ -70,13 +84,4 @@ export class Encoding {
       images.free();
     }
   }
-}
-
-/**
- * Throws unless `output` and `seed` are valid.
- * @param {{ output?: string, seed?: number }} options
- */
-export function checkWanted({ output = 'mode', seed = 0 }) {
-  if (!OUTPUTS.includes(output)) throw mismatch('input', 'output', OUTPUTS.join(', '), `${output}`);
-  if (!(Number.isSafeInteger(seed) && seed >= 0)) throw mismatch('input', 'seed', `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`, `${seed}`);
 }

@@ -313,12 +313,24 @@ export interface ModelOptions extends DeviceOptions {
 }
 
 /**
- * Names of the kernels for an adapter, as {@link tune} returns them: plain data, to be stored and
- * passed back unchanged.
+ * The kernels for an adapter, as {@link tune} returns them: plain data, to be stored and passed
+ * back unchanged.
  */
 export interface Kernels {
-  [name: string]: unknown;
+  /** Tile of the products of a Winograd convolution. */
+  winograd_tile: MatmulTile;
+  /** Kernels of the Winograd transforms. */
+  transforms: 'runs' | 'pairs';
+  /** Tile of all other products. */
+  matmul_tile: MatmulTile;
+  /** Tile of direct convolutions: neighbouring pixels, and columns of four channels. */
+  direct_tile: { pixels: number; columns4: number };
+  /** Bytes that each Winograd intermediate should not exceed. */
+  winograd_scratch_bytes: number;
 }
+
+/** Tile of a product: its kernel, and the rows and columns of each invocation. */
+export type MatmulTile = { register: { rows: number; columns4: number } } | { quad: { rows: number; columns4: number } } | { shared: { rows4: number; columns4: number } };
 
 /**
  * Measures the few kernels that the rules for a device leave open, and returns the fastest. The

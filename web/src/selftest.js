@@ -17,7 +17,7 @@ import { startWasm } from './wasm.js';
  * @returns {Promise<import('./index.js').Selftest>}
  */
 export async function selftest(options) {
-  checkOptions(options, OF_MODELS);
+  checkOptions(options, { ...OF_MODELS, reference: undefined });
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {

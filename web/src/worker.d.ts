@@ -25,8 +25,11 @@ export type Remote<T> = {
   [K in keyof Pick<T, Extract<keyof T, 'plan' | 'planClip' | 'planEncode' | 'planEncodeClip'>>]: T[K] extends (options: infer O) => infer P ? (options: O) => Promise<P> : never;
 } & {
   ledger(): Promise<Ledger>;
-  /** Limits of the device, which stays in the worker, such as `maxTextureDimension2D`. */
-  readonly limits: Readonly<Record<string, number>>;
+  /**
+   * Limits of the device, which stays in the worker, such as `maxTextureDimension2D`. The CPU has
+   * none.
+   */
+  readonly limits: Readonly<Partial<Omit<GPUSupportedLimits, '__brand'>>>;
 };
 
 /**

@@ -10,7 +10,7 @@ import { isIterable } from './iterate.js';
 import { Link } from './link.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
-import { checkObject } from './options.js';
+import { checkObject, checkValue, SIGNAL } from './options.js';
 import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
 import { transfer } from './transfer.js';
@@ -162,6 +162,7 @@ function withoutThreads(options, names) {
   for (const name of names) {
     if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
   }
+  if ('signal' in options) checkValue('signal', options.signal ?? null, SIGNAL);
   return options;
 }
 
@@ -367,6 +368,7 @@ class Remote {
    */
   #call(method, parameters, options) {
     if (this.#destroyed && method !== 'destroy') throw new WgvaeError('destroyed', 'the model was destroyed');
+    checkValue('signal', options?.signal ?? null, SIGNAL);
     options?.signal?.throwIfAborted();
     return this.#link.call('ask', [this.#id, method, [...parameters, options]]);
   }

@@ -1,5 +1,5 @@
 // Uses the package's types as an application would. It is only type-checked, never run.
-import { clearCache, createDecoder, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
 import * as worker from 'wgvae/worker';
 
 export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HTMLCanvasElement): Promise<number> {
@@ -12,6 +12,8 @@ export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HT
   const nothing: undefined = await vae.decode('latents.npy', { canvas });
   // @ts-expect-error a worker has its own
   await worker.createDecoder({ model, fetch });
+  // @ts-expect-error the limit is maxBufferSize
+  console.log(vae.limits.maxBufferSize, vae.limits.maxBufferSizes);
   // @ts-expect-error it is a promise
   const bytes: number = vae.ledger().current;
   const { parts } = await planFor({ family: 'wan21', width: 8, height: 8, frames: 5 });
@@ -38,7 +40,10 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   known.push(info.adapter.type);
   // @ts-expect-error the limit is max_buffer_size
   known.push(info.adapter.limits.maxBufferSize);
-  console.log(known);
+  // @ts-expect-error the kernels are winograd_tile
+  known.push(info.adapter.kernels.winograd_tiles);
+  const { webgpu, f16, cpu, reason }: { webgpu: boolean; f16: boolean; cpu: boolean; reason?: string } = await isSupported();
+  console.log(known, webgpu, f16, cpu, reason);
   await clearCache();
   await decoder.destroy();
   return [nothing, plan.predicted_peak_bytes, bitmap.width, image.height, data.length, shape[1]].length;
