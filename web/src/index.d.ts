@@ -617,9 +617,20 @@ export interface Decoder extends LoadedModel {
    */
   decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
   /**
+   * Decodes the n pictures of the latents one after the other, and yields each as it is ready. The
+   * latents are copied at the call, and a file is read once. Ends when the caller stops iterating,
+   * aborts or meets an error. Rejects like `decode`.
+   */
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'image-data' }): AsyncGenerator<ImageData, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'blob' }): AsyncGenerator<Blob, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'texture' }): AsyncGenerator<GPUTexture, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'buffer' }): AsyncGenerator<BufferImage, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
+  /** Decodes to ImageBitmaps: close() each after use. */
+  decodeEach(latents: LatentsInput, options?: EachOptions): AsyncGenerator<ImageBitmap, void, undefined>;
+  /**
    * Decodes a small picture while a diffusion model works: `decode` with `maxSide`, by default 512.
-   * A newer preview ends the older one, which rejects with an `AbortError`. Meant for tiny
-   * autoencoders. Previews of one size, one after the other, allocate device memory only once.
+   * Always with `replace`: a newer preview ends the older one. Meant for tiny autoencoders. Previews of one size, one after the other, allocate device memory only once.
    */
   preview(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes a small picture to an ImageBitmap: close() it after use. */
@@ -831,10 +842,19 @@ export interface DecodeOptions {
    * decoder was created with a budget.
    */
   memoryBudget?: number;
+  /**
+   * True if only the newest such decode counts: it ends an older one that waits or runs, which
+   * rejects with code `replaced` and the name `AbortError`. Previews are such decodes, too.
+   * Default: false.
+   */
+  replace?: boolean;
   /** Listener for progress, instead of the decoder's. */
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
+
+/** Options of {@link Decoder.decodeEach}. */
+export type EachOptions = Omit<DecodeOptions, 'canvas' | 'index' | 'replace'>;
 
 export interface ClipPlanOptions {
   /** Columns of a frame, pixels. */
@@ -1184,6 +1204,7 @@ export interface Report {
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the model has been destroyed |
+ * | `replaced` | a newer decode with `replace`, or a newer preview, began; `name` is `AbortError` |
  * | `wasm` | no `wasm-unsafe-eval` in the Content-Security-Policy, or a wrong file |
  * | `internal` | a bug, or the module is out of memory: destroy and create all models again |
  *
@@ -1213,7 +1234,7 @@ export class WgvaeError extends Error {
 export type ErrorCode =
   | 'format' | 'tensor' | 'missing-tensors' | 'config' | 'input' | 'budget' | 'too-large' | 'not-finite' | 'host-memory' | 'io' | 'cancelled'
   | 'no-adapter' | 'adapter-too-small' | 'device-refused' | 'out-of-memory' | 'device-lost' | 'device-failed'
-  | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed' | 'wasm' | 'internal';
+  | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed' | 'replaced' | 'wasm' | 'internal';
 
 /**
  * Returns the size of the cache that `cache: true` fills, with the rests that pages left when they

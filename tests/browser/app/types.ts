@@ -26,6 +26,9 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   const nothing: undefined = await decoder.decode({ buffer: latents, shape: [1, 4, 64, 64] }, { canvas });
   const bitmap: ImageBitmap = await decoder.decode({ data: new Float32Array(4), shape: [4, 1, 1] });
   const image: ImageData = await decoder.decode(new URL('https://example.org/latents.npy'), { output: 'image-data' });
+  for await (const each of decoder.decodeEach('latents.safetensors', { output: 'blob' })) console.log(each.size);
+  // @ts-expect-error each picture has its own index
+  decoder.decodeEach('latents.safetensors', { index: 1 });
   const { data, shape } = await decoder.decode('latents.safetensors', { output: 'raw', signal: AbortSignal.timeout(1000) });
   // @ts-expect-error there is no such precision
   await createDecoder({ model, precision: 'f8' }).catch((error) => (error instanceof WgvaeError ? error.smallest : undefined));
