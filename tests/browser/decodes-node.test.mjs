@@ -1,11 +1,12 @@
 // @ts-check
-// Decodes in Node on the CPU: the newest of several, and each of a batch.
+// Decodes and encodes in Node on the CPU: the newest of several, each of a batch, and latents as
+// files.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
 import { fill, fixture, modelFile } from './fixtures.mjs';
-import { writeSafetensors } from './safetensors.mjs';
+import { readNpy, readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 import { DIST } from './session.mjs';
 
@@ -13,7 +14,7 @@ const RAW = /** @type {const} */ ({ output: 'raw' });
 
 /** @type {typeof import('../../web/src/index.js')} */
 let wgvae;
-/** @type {import('../../web/src/index.js').Decoder} */
+/** @type {import('../../web/src/index.js').Vae} */
 let vae;
 /** Latents of two pictures. @type {{ data: Float32Array, shape: number[] }} */
 let batch;
@@ -90,5 +91,31 @@ describe('decodeEach', () => {
     controller.abort(new Error('enough'));
     await assert.rejects(images.next(), /enough/);
     for (const name of ['canvas', 'index', 'replace']) await assert.rejects(vae.decodeEach(batch, /** @type {any} */ ({ [name]: 1 })).next(), { code: 'input', message: new RegExp(`^${name}: .*an option "${name}"`) });
+  });
+});
+
+describe('latents as a file', () => {
+  const image = { data: fill('image', 3 * 32 * 24, 0, 0.5), shape: [1, 3, 24, 32] };
+
+  it('hold the mode, or a sample by its seed, and decode to the same', async () => {
+    /** @type {[import('../../web/src/index.js').LatentsFile, (file: Uint8Array) => import('./safetensors.mjs').Tensor][]} */
+    const kinds = [['safetensors', (file) => readSafetensors(file).tensor('latents')], ['npy', readNpy]];
+    for (const seed of [undefined, 7]) {
+      const latents = await vae.encode(image, { output: seed === undefined ? 'mode' : 'sample', seed });
+      const picture = await vae.decode(latents, RAW);
+      for (const [output, read] of kinds) {
+        const file = await vae.encode(image, { output, seed });
+        const { data, shape } = read(new Uint8Array(await file.arrayBuffer()));
+        assert.deepEqual([[...data], shape], [[...latents.data], latents.shape]);
+        assert.deepEqual([...(await vae.decode(file, RAW)).data], [...picture.data]);
+      }
+    }
+  });
+
+  it('say that they are unscaled, where they can', async () => {
+    const latents = await vae.encode(image, { unscaled: true });
+    const file = await vae.encode(image, { unscaled: true, output: 'safetensors' });
+    assert.equal(readSafetensors(new Uint8Array(await file.arrayBuffer())).metadata.unscaled, 'true');
+    assert.deepEqual([...(await vae.decode(file, RAW)).data], [...(await vae.decode(latents, RAW)).data]);
   });
 });

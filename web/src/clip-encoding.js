@@ -5,15 +5,13 @@
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { picturesNow } from './copies.js';
-import { OF_ENCODES, OF_PLANS } from './encoding.js';
+import { OF_PARTS, OF_PLANS } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkOptions, oneOf } from './options.js';
 import { checkSides } from './sides.js';
 
-const { index, ...OF_PICTURES } = OF_ENCODES;
-
-/** Options of an encode: those of a picture, and the ways to fill up the end of the clip. */
-const OF_CLIPS = { ...OF_PICTURES, pad: oneOf('repeat', 'mirror') };
+/** Options of an encode, with the ways to fill up the end of the clip. */
+const OF_CLIPS = { ...OF_PARTS, pad: oneOf('repeat', 'mirror') };
 
 /** Encoding of clips by a loaded model. */
 export class ClipEncoding {

@@ -5,6 +5,7 @@ import { pictureNow } from './copies.js';
 import { isCount } from './counts.js';
 import { wgvaeError } from './errors.js';
 import { openImages } from './images.js';
+import { FILES } from './latents-file.js';
 import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
 import { checkSides } from './sides.js';
 
@@ -14,12 +15,12 @@ import { checkSides } from './sides.js';
 /** Options of a plan. @type {import('./options.js').Checks} */
 export const OF_PLANS = { width: undefined, height: undefined, memoryBudget: undefined };
 
-/**
- * Options of an encode. `output` chooses from the distribution that an encoder gives.
- * @type {import('./options.js').Checks}
- */
-export const OF_ENCODES = {
-  output: oneOf('mode', 'sample', 'moments'),
+/** Results to choose from the distribution that an encoder gives. */
+const RESULTS = ['mode', 'sample', 'moments'];
+
+/** Options of an encode of a picture. @type {import('./options.js').Checks} */
+const OF_ENCODES = {
+  output: oneOf(...RESULTS, ...Object.keys(FILES)),
   seed: [(value) => isCount(value), `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`],
   unscaled: FLAG,
   index: undefined,
@@ -27,6 +28,12 @@ export const OF_ENCODES = {
   onProgress: LISTENER,
   signal: SIGNAL,
 };
+
+/**
+ * Options of an encode of a clip: its parts are no files, and have no index.
+ * @type {import('./options.js').Checks}
+ */
+export const OF_PARTS = Object.fromEntries(Object.entries({ ...OF_ENCODES, output: oneOf(...RESULTS) }).filter(([name]) => name !== 'index'));
 
 /** Encoding by a loaded model. */
 export class Encoding {
@@ -53,14 +60,18 @@ export class Encoding {
   /**
    * @param {ImageInput} input
    * @param {EncodeOptions} [options]
-   * @returns {Promise<import('./index.js').Encoded>}
+   * @returns {Promise<any>}
    */
   async encode(input, options = {}) {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, OF_ENCODES);
     const [{ picture, free }, asked] = [pictureNow(input), { ...options }];
+    const { output = 'mode', seed } = asked;
+    const file = Object.entries(FILES).find(([name]) => name === output)?.[1];
+    if (file) asked.output = seed === undefined ? 'mode' : 'sample';
     try {
-      return await this.#loaded.run(asked, true, async (signal) => this.#attempt(await picture, asked, signal));
+      const latents = await this.#loaded.run(asked, true, async (signal) => this.#attempt(await picture, asked, signal));
+      return file ? file(latents) : latents;
     } finally {
       free();
     }

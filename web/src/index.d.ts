@@ -527,7 +527,9 @@ export type Pad = 'repeat' | 'mirror';
  * Options for encoding a clip. `signal` ends the clip. The noise of a sample continues from part to
  * part, as in `wgvae encode --sample`.
  */
-export interface EncodeClipOptions extends Omit<EncodeOptions, 'index'> {
+export interface EncodeClipOptions extends Omit<EncodeOptions, 'index' | 'output'> {
+  /** Result, as in {@link EncodeOptions}. Parts are no files. Default: `mode`. */
+  output?: LatentsResult;
   /**
    * Padding of the clip. Default: none, and any other number of frames is an error. An array fails
    * at once, an iterable at its end.
@@ -678,6 +680,8 @@ export interface Encoder extends LoadedModel {
    * `too-large`.
    */
   planEncode(options: EncodePlanOptions): Plan;
+  /** Encodes one picture to a file of its latents. */
+  encode(image: ImageInput, options: EncodeOptions & { output: LatentsFile }): Promise<Blob>;
   /**
    * Encodes one picture. Calls wait in a queue while another runs. Rejects with a
    * {@link WgvaeError}, or at once with `signal.reason`.
@@ -887,6 +891,12 @@ export interface PlanOptions {
   memoryBudget?: number;
 }
 
+/** Result to choose from the distribution that an encoder gives. */
+export type LatentsResult = 'mode' | 'sample' | 'moments';
+
+/** Kind of a file of latents. */
+export type LatentsFile = 'safetensors' | 'npy';
+
 export interface EncodeOptions {
   /**
    * Result to take from the distribution of latents that an encoder gives.
@@ -895,10 +905,12 @@ export interface EncodeOptions {
    * - `sample`: drawn from it. The same `seed` gives the same sample in every browser, on every
    *   machine, and in `wgvae encode --sample`.
    * - `moments`: the distribution itself, [1, 2c, h, w]: means, then logarithms of variances.
+   * - `safetensors`, `npy`: a file of the mean, or of a sample if there is a `seed`. The former
+   *   also tells whether the latents are `unscaled`.
    *
    * Tiny autoencoders give latents and no distribution: they reject `sample`.
    */
-  output?: 'mode' | 'sample' | 'moments';
+  output?: LatentsResult | LatentsFile;
   /** Seed of a sample, a whole number. Default: 0. */
   seed?: number;
   /**

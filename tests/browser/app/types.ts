@@ -5,6 +5,11 @@ import * as worker from 'wgvae/worker';
 export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HTMLCanvasElement): Promise<number> {
   await using vae = await worker.createVae({ model: worker.transfer(new Uint8Array(await model.arrayBuffer()), []), clips: true });
   const { predicted_peak_bytes: peak } = await vae.planEncode({ width: 8, height: 8 });
+  const file: Blob = await vae.encode(pictures[0]!, { output: 'safetensors', seed: 7 });
+  const { shape }: { shape: number[] } = await vae.encode(pictures[0]!, { output: 'moments' });
+  console.log(file.size, shape);
+  // @ts-expect-error the parts of a clip are no files
+  vae.encodeClip(pictures, { output: 'npy' });
   for await (const frame of vae.clip(vae.encodeClip(pictures), { output: 'blob' })) {
     const size: number = frame.size;
     if (size > peak) break;
