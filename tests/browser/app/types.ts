@@ -1,5 +1,6 @@
 // Uses the package's types as an application would. It is only type-checked, never run.
 import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import { useDecoder } from 'wgvae/react';
 import * as worker from 'wgvae/worker';
 
 export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HTMLCanvasElement): Promise<number> {
@@ -55,4 +56,15 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   await clearCache();
   await decoder.destroy();
   return [nothing, plan.predicted_peak_bytes, bitmap.width, image.height, data.length, shape[1]].length;
+}
+
+export function inReact(model: File | undefined): number {
+  const { decoder, progress, error } = useDecoder(model && { model, precision: 'f32' });
+  const { decoder: vae } = useDecoder({ model: 'hf:owner/name' }, worker.createVae);
+  // @ts-expect-error a decoder does not encode
+  void decoder?.encode(model);
+  void vae?.encode(model!);
+  // @ts-expect-error the hook has a signal of its own
+  useDecoder({ model: 'taesd', signal: AbortSignal.timeout(1) });
+  return (progress?.done ?? 0) + String(error).length;
 }
