@@ -31,7 +31,10 @@ before(async () => {
 });
 after(() => vae.destroy());
 
-/** Returns the pictures of a batch as arrays. @param {AsyncIterable<import('../../web/src/index.js').RawImage>} images */
+/**
+ * Returns the pictures of a batch as arrays.
+ * @param {AsyncIterable<import('../../web/src/index.js').RawImage>} images
+ */
 async function all(images) {
   const found = [];
   for await (const { data } of images) found.push([...data]);
@@ -98,7 +101,10 @@ describe('latents as a file', () => {
   const image = { data: fill('image', 3 * 32 * 24, 0, 0.5), shape: [1, 3, 24, 32] };
 
   it('hold the mode, or a sample by its seed, and decode to the same', async () => {
-    /** @type {[import('../../web/src/index.js').LatentsFile, (file: Uint8Array) => import('./safetensors.mjs').Tensor][]} */
+    /**
+     * @type {[import('../../web/src/index.js').LatentsFile, (file: Uint8Array) =>
+     * import('./safetensors.mjs').Tensor][]}
+     */
     const kinds = [['safetensors', (file) => readSafetensors(file).tensor('latents')], ['npy', readNpy]];
     for (const seed of [undefined, 7]) {
       const latents = await vae.encode(image, { output: seed === undefined ? 'mode' : 'sample', seed });

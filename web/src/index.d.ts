@@ -632,7 +632,8 @@ export interface Decoder extends LoadedModel {
   decodeEach(latents: LatentsInput, options?: EachOptions): AsyncGenerator<ImageBitmap, void, undefined>;
   /**
    * Decodes a small picture while a diffusion model works: `decode` with `maxSide`, by default 512.
-   * Always with `replace`: a newer preview ends the older one. Meant for tiny autoencoders. Previews of one size, one after the other, allocate device memory only once.
+   * Always with `replace`: a newer preview ends the older one. Meant for tiny autoencoders.
+   * Previews of one size, one after the other, allocate device memory only once.
    */
   preview(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes a small picture to an ImageBitmap: close() it after use. */

@@ -9,7 +9,7 @@ import { createDecoder } from './worker.js';
 /** State until something is known. */
 const NOTHING = { decoder: undefined, progress: undefined, error: undefined };
 
-/** Options that stand for another model when they change. Functions are often new in each render. */
+/** Options whose change opens another model. Functions are often new in each render. */
 const WATCHED = [...Object.keys(OF_MODELS), 'worker'].filter((name) => !['onProgress', 'onNotice', 'fetch', 'signal'].includes(name));
 
 /**
