@@ -38,6 +38,15 @@ inBrowsers({ models: [MODEL] }, (session) => {
     if (session.kind === 'firefox') assert.equal(adapter.f16, true, `Firefox has no shader-f16 here. ${HINT.firefox}`);
   });
 
+  it('is told by isSupported, on the page and in a worker', async () => {
+    const [f16, ...found] = await session.run(async (client) => {
+      const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+      const adapter = await navigator.gpu.requestAdapter();
+      return [adapter?.features.has('shader-f16'), await lab.wgvae.isSupported(), await there.isSupported()];
+    }, '/web/src/worker.js');
+    assert.deepEqual(found, Array(2).fill({ webgpu: true, f16, cpu: true }));
+  });
+
   it('is planned for as the device that is opened on it', async () => {
     const [planned, opened] = await session.run(async (folder) => {
       const adapter = /** @type {GPUAdapter} */ (await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' }));

@@ -210,7 +210,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     const expected = {
       count: /as many as latents have, such as 9 \(pad: 'repeat' or 'mirror' adds 2\), found 7/, size: /frame 4 of the clip: expected 16x16 pixels.*found 32x16/, none: /at least one, found none/,
       text: /expected an array, a generator.*found/, numbers: /expected an array, a generator.*found/, kind: /picture: expected something to draw.*found a? ?number/, stack: /one picture, found 2/,
-      channels: /4 channels/, pad: /expected repeat, mirror, found black/,
+      channels: /4 channels/, pad: /expected one of repeat, mirror, found "black"/,
     };
     for (const [name, pattern] of Object.entries(expected)) assert.match(found.wrong[name] ?? '', pattern, name);
     assert.match(found.late, /such as 9 .*found 7/);

@@ -264,7 +264,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
   });
 
   it('has in its info and its report what the types list, and in its ledger the most that ever was', async () => {
-    const { report, info, adapter, limits, peaks } = await session.run(async (folder) => {
+    const { report, info, adapter, limits, kernels, peaks } = await session.run(async (folder) => {
       const { device } = await lab.shared(folder);
       const decoder = await lab.open(folder, { device });
       await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
@@ -275,7 +275,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const { info } = decoder;
       const peaks = { large: large.peak === measured, isLess: (decoder.report?.measured_peak_bytes ?? 0) < large.peak, after: small.peak === large.peak };
       const keys = (/** @type {object} */ of) => Object.keys(of).sort();
-      const found = { report: keys(decoder.report ?? {}), info: keys(info), adapter: keys(info.adapter), limits: keys(info.adapter.limits), peaks };
+      const found = { report: keys(decoder.report ?? {}), info: keys(info), adapter: keys(info.adapter), limits: keys(info.adapter.limits), kernels: keys(info.adapter.kernels), peaks };
       await decoder.destroy();
       return found;
     }, folder());
@@ -293,6 +293,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.deepEqual(info, fields('ModelFacts', 'ModelInfo'));
     assert.deepEqual(adapter, fields('AdapterInfo'));
     assert.deepEqual(limits, fields('DeviceLimits'));
+    assert.deepEqual(kernels, fields('Kernels'));
   });
 
   it('gives up compiling between two kernels, and goes on from there', async () => {

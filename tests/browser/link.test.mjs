@@ -159,9 +159,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('offers the known models by names that the package takes', async () => {
     const page = await openSmall(session);
     const wrong = await page.evaluate(async () => {
-      const [{ KNOWN }, { hubModel }] = await Promise.all(['page/known', 'src/hub-name'].map((path) => import(/** @type {any} */ (`/web/${path}.js`))));
+      const [{ KNOWN }, { modelNamed }] = await Promise.all(['page/known', 'src/hub-name'].map((path) => import(/** @type {any} */ (`/web/${path}.js`))));
       const titles = [...document.querySelectorAll('#known button')].map((button) => /** @type {HTMLElement} */ (button).title);
-      return KNOWN.filter((/** @type {{ address: string }} */ { address }, /** @type {number} */ index) => titles[index] !== address || `hf:${hubModel(address).id}` !== address);
+      return KNOWN.filter((/** @type {{ address: string }} */ { address }, /** @type {number} */ index) => titles[index] !== address || `hf:${modelNamed(address)?.model.id}` !== address);
     });
     assert.deepEqual(wrong, []);
   });

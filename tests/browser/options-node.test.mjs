@@ -45,20 +45,68 @@ describe('options', () => {
     const model = new Blob();
     /** @type {[object, string][]} */
     const wrong = [
-      [{ precision: 'fp16' }, 'precision: expected one of auto, f32, f16, fast, found "fp16"'],
+      [{ precision: 'fp16' }, 'precision: expected one of auto, f32, f16, fast, found "fp16" (did you mean "f16"?)'],
+      [{ onProgress: 'all' }, 'onProgress: expected a function, found "all"'],
+      [{ signal: new AbortController() }, 'signal: expected an AbortSignal, found AbortController'],
       [{ parking: true }, 'parking: expected one of auto, on, off, found true'],
       [{ family: 7 }, 'family: expected text, found 7'],
       [{ unscaled: 'yes' }, 'unscaled: expected true or false, found "yes"'],
       [{ clips: 1 }, 'clips: expected true or false, found 1'],
       [{ memoryBudget: -1 }, 'memoryBudget: expected a whole number, found -1'],
-      [{ powerPreference: 'low' }, 'powerPreference: expected one of high-performance, low-power, found "low"'],
+      [{ powerPreference: 'low' }, 'powerPreference: expected one of high-performance, low-power, found "low" (did you mean "low-power"?)'],
     ];
     for (const [options, message] of wrong) {
       assert.equal(await failure(() => wgvae.createDecoder({ model, ...options })), `WgvaeError input: ${message}`);
       assert.equal(await failure(() => wgvae.inspect({ model, ...options })), `WgvaeError input: ${message}`);
     }
     const size = { family: 'sd15', width: 64, height: 64 };
-    assert.equal(await failure(() => wgvae.planFor({ ...size, precision: 'fp16' })), 'WgvaeError input: precision: expected one of auto, f32, f16, fast, found "fp16"');
+    assert.equal(await failure(() => wgvae.planFor({ ...size, precision: 'fp16' })), 'WgvaeError input: precision: expected one of auto, f32, f16, fast, found "fp16" (did you mean "f16"?)');
+  });
+
+  it('are known by name, and the error says which is the nearest', async () => {
+    const model = new Blob();
+    /** @type {[() => unknown, RegExp][]} */
+    const wrong = [
+      [() => wgvae.createDecoder({ model, budget: 1 }), /^budget: expected one of model, .*, found an option "budget" \(did you mean "memoryBudget"\?\)$/],
+      [() => wgvae.inspect({ model, ofNotice: () => {} }), /^ofNotice: .*\(did you mean "onNotice"\?\)$/],
+      [() => wgvae.tune({ rember: true }), /^rember: .*\(did you mean "remember"\?\)$/],
+      [() => wgvae.selftest({ model, refrence: model }), /^refrence: .*\(did you mean "reference"\?\)$/],
+      [() => wgvae.preview(model, { family: 'sdxl', maxside: 9 }), /^maxside: .*\(did you mean "maxSide"\?\)$/],
+      [() => wgvae.preview(model, {}), /^family: expected text, found undefined$/],
+      [() => wgvae.hub('a/b', { revison: 'main' }), /^revison: .*\(did you mean "revision"\?\)$/],
+      [() => wgvae.hub('a/b', { variant: 'f16' }), /^variant: expected one of fp16, found "f16" \(did you mean "fp16"\?\)$/],
+      [() => wgvae.createDecoder({ model, device: 'webgp' }), /^device: .*, found webgp \(did you mean "webgpu"\?\)$/],
+      [() => worker.createDecoder({ model, signal: {} }), /^signal: expected an AbortSignal, found Object$/],
+    ];
+    for (const [call, message] of wrong) assert.match((await failure(call)).replace('WgvaeError input: ', ''), message);
+  });
+
+  it('and arguments of every method are checked', async (t) => {
+    const { config, latents } = await fixture('toy_odd');
+    const vae = await wgvae.createVae({ model: new Uint8Array(modelFile(config, { encoder: true })), config, device: 'cpu' });
+    t.after(() => vae.destroy());
+    const first = (/** @type {AsyncIterable<unknown>} */ values) => values[Symbol.asyncIterator]().next();
+    /** @type {[() => unknown, RegExp][]} */
+    const wrong = [
+      [() => vae.decode(undefined, { output: 'raw' }), /^latents: expected a file, .*found undefined$/],
+      [() => vae.decode(latents, { ouput: 'raw' }), /^ouput: .*\(did you mean "output"\?\)$/],
+      [() => vae.decode(latents, { output: 'imagedata' }), /^output: .*found "imagedata" \(did you mean "image-data"\?\)$/],
+      [() => vae.decode(latents, { output: 'raw', tiling: 'blended' }), /^tiling: expected one of exact, .*\(did you mean "blend"\?\)$/],
+      [() => vae.decode(latents, { output: 'raw', signal: {} }), /^signal: expected an AbortSignal, found Object$/],
+      [() => vae.preview(latents, { output: 'raw', maxSize: 9 }), /^maxSize: .*\(did you mean "maxSide"\?\)$/],
+      [() => vae.shapeOf(), /^latents: .*found undefined$/],
+      [() => vae.shapeOf(latents, { singal: 1 }), /^singal: .*\(did you mean "signal"\?\)$/],
+      [() => vae.plan(), /^options: expected an object, found undefined$/],
+      [() => vae.plan({ width: 8, height: 8, budget: 1 }), /^budget: .*\(did you mean "memoryBudget"\?\)$/],
+      [() => vae.encode(), /^picture: .*found undefined$/],
+      [() => vae.encode(latents, { output: 'latents' }), /^output: expected one of mode, sample, moments/],
+      [() => vae.encode(latents, { seed: -1 }), /^seed: expected a whole number/],
+      [() => vae.planEncode({ width: 8, heigth: 8 }), /^heigth: .*\(did you mean "height"\?\)$/],
+      [() => first(vae.clip(latents, { outptu: 'raw' })), /^outptu: .*\(did you mean "output"\?\)$/],
+      [() => first(vae.encodeClip([], { index: 1 })), /^index: .*found an option "index"$/],
+      [() => first(vae.encodeClip([], { pad: 'repat' })), /^pad: expected one of repeat, mirror, found "repat" \(did you mean "repeat"\?\)$/],
+    ];
+    for (const [call, message] of wrong) assert.match((await failure(call)).replace('WgvaeError input: ', ''), message);
   });
 
   it('say first that a text is no safetensors file, and what a tiny budget takes', async () => {
@@ -80,5 +128,23 @@ describe('options', () => {
     const found = await wgvae.inspect({ model: 'hf:someone/small/vae@main', fetch: elsewhere, wasm });
     assert.deepEqual([found.decode.possible, found.latent_channels, found.frames_per_latent], [true, 4, 1]);
     assert.match(await failure(() => wgvae.inspect({ model: 'hf:nobody', wasm })), /^WgvaeError input: model of the hub: expected owner\/name, found "nobody\/"$/);
+    const bare = await failure(() => wgvae.inspect({ model: 'someone/small', fetch: elsewhere, wasm }));
+    assert.match(bare, /^WgvaeError input: model: expected .*hf:owner\/name.*, found "someone\/small" \(did you mean "hf:someone\/small"\?/);
+    // Paths of files stay addresses.
+    assert.match(await failure(() => wgvae.inspect({ model: 'models/vae.safetensors', fetch: elsewhere, wasm })), /^WgvaeError input: URL: /);
+  });
+
+  it('take a tiny autoencoder by its short name, which tells its family', async (t) => {
+    const wasm = await readFile(join(DIST, 'web/pkg/wgvae_bg.wasm'));
+    const { config } = await fixture('toy_odd');
+    const server = await startServer({ root: DIST });
+    t.after(() => server.close());
+    // Another network in place of the tiny one: as the family, it is an error.
+    publish({ server, store: server }, 'madebyollin/taef1', { 'config.json': Buffer.from(config), 'diffusion_pytorch_model.safetensors': Buffer.from(modelFile(config)) });
+    /** @type {typeof fetch} */
+    const elsewhere = (url, init) => fetch(String(url).replace('https://huggingface.co', server.origin), init);
+    const found = await wgvae.inspect({ model: 'hf:madebyollin/taef1', fetch: elsewhere, wasm });
+    assert.equal(found.decode.possible, true);
+    assert.match(await failure(() => wgvae.inspect({ model: 'taef1', fetch: elsewhere, wasm })), /family.*taef1.*AutoencoderKL/);
   });
 });

@@ -49,7 +49,7 @@ describe('the package', () => {
     // The glue's declarations are for type-checking the sources: users have index.d.ts.
     const wanted = (await filesIn(PACKAGE)).filter((path) => !/^pkg\/.*\.d\.ts$/.test(path));
     assert.deepEqual(packed, wanted, 'all of dist/package that is used and no more');
-    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm', 'pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']) {
+    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'src/react.js', 'src/react.d.ts', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm', 'pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']) {
       assert.ok(packed.includes(needed), `${needed} is missing`);
     }
     assert.ok(packed.every((/** @type {string} */ path) => /^(src|pkg)\/|^(package\.json|README\.md|LICENSE-\w+)$/.test(path)), packed.join('\n'));

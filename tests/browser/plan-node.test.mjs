@@ -119,7 +119,7 @@ describe('planFor', () => {
       [{ ...right, height: undefined }, /^height of the picture: expected 1 to 4294967295 pixels, found undefined$/],
       [{ ...right, width: 2 ** 32 }, /^width of the picture/],
       [{ ...right, width: 2 ** 31 }, /picture|size|image/],
-      [{ ...right, budget: 1 }, /^budget: expected one of family, .*memoryBudget.*found an option "budget"$/],
+      [{ ...right, budget: 1 }, /^budget: expected one of family, .*memoryBudget.*found an option "budget" \(did you mean "memoryBudget"\?\)$/],
       [{ ...right, memoryBudget: NaN }, /^memoryBudget: expected a whole number, found NaN$/],
       [{ ...right, precision: 'f64' }, /^precision: expected one of auto, f32, f16, fast, found "f64"$/],
       [{ ...right, direction: 'both' }, /^direction: expected one of decode, encode, found "both"$/],

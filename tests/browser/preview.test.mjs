@@ -53,18 +53,22 @@ inBrowsers({ models: [MODEL] }, (session) => {
         const decoder = await createDecoder(options);
         const whole = await decoder.decode(latents, { output: 'image-data' });
         const maxSide = Math.ceil(Math.max(whole.width, whole.height) / 2);
-        const older = decoder.preview(latents, { maxSide, output: 'image-data' }).then(() => 'done', ({ name }) => name);
+        const older = decoder.preview(latents, { maxSide, output: 'image-data' }).then(() => 'done', ({ name, code }) => `${name} ${code}`);
         const small = await decoder.preview(latents, { maxSide, output: 'image-data' });
         await decoder.preview(latents, { maxSide, output: 'image-data' });
-        results.push({ older: await older, side: Math.max(small.width, small.height), maxSide, isWhole: small.width === whole.width, compiled: decoder.report?.compiled });
+        const { report } = decoder;
+        const each = [];
+        for await (const image of decoder.decodeEach(latents, { output: 'image-data' })) each.push(image.width === whole.width);
+        results.push({ each, older: await older, side: Math.max(small.width, small.height), maxSide, isWhole: small.width === whole.width, compiled: report?.compiled });
         await decoder.destroy();
       }
       return results;
     }, folder(), CLIENT);
-    for (const { older, side, maxSide, isWhole, compiled } of found) {
-      assert.equal(older, 'AbortError');
+    for (const { each, older, side, maxSide, isWhole, compiled } of found) {
+      assert.equal(older, 'AbortError replaced');
       assert.ok(side <= maxSide && !isWhole, `${side} of ${maxSide}`);
       assert.equal(compiled, 0);
+      assert.deepEqual(each, [true]);
     }
   });
 });

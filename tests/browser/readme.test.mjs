@@ -74,6 +74,17 @@ const BLOCKS = {
   'docs/guide/browser-addresses.md': [
     { before: `await lab.wgvae.clearCache(); await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
   ],
+  'docs/guide/browser-apps.md': [
+    {
+      before: `${CANVAS} const latents = '/models/${TOY}/latents.safetensors'; const decoder = await lab.open('/models/${TOY}/', { device: 'cpu' });
+        const older = decoder.preview(latents).then(() => 'done', ({ code }) => code);`,
+      after: `if (canvas.width !== 88 || await older !== 'replaced') throw new Error(canvas.width + ' pixels wide, the older: ' + await older);`,
+    },
+    {
+      before: `const latents = '/models/${TOY}/latents.safetensors'; const decoder = await lab.open('/models/${TOY}/', { device: 'cpu' }); const saved = [];`,
+      after: `if (saved.length !== 1 || saved[0].type !== 'image/png') throw new Error(saved.length + ' pictures');`,
+    },
+  ],
   'docs/guide/browser-bundlers.md': [
     // A configuration file of Vite, tested in package.test.mjs.
     { after: '' },

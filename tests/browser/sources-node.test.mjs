@@ -67,6 +67,29 @@ describe('the length of an answer', () => {
   });
 });
 
+describe('no answer', () => {
+  it('of another origin may be its ban on reading, and the error says what to do', async (t) => {
+    t.after(() => Reflect.deleteProperty(globalThis, 'location'));
+    const failing = () => new Access(new AbortController().signal, () => {}, false, async () => { throw new TypeError('Failed to fetch'); });
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const message = async () => {
+      const opening = openUrl(URL_OF_A_FILE, failing()).then(() => 'opened', (error) => `${error.code}: ${error.message}`);
+      for (let tries = 0; tries < 3; tries += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        t.mock.timers.tick(1000);
+      }
+      return opening;
+    };
+    const place = (/** @type {string} */ href) => Object.defineProperty(globalThis, 'location', { value: new URL(href), configurable: true });
+    // Node has no origin.
+    assert.equal(await message(), `network: ${URL_OF_A_FILE}: no answer (Failed to fetch)`);
+    place('http://host/page');
+    assert.equal(await message(), `network: ${URL_OF_A_FILE}: no answer (Failed to fetch)`);
+    place('http://page/');
+    assert.match(await message(), /^network: .*no answer \(Failed to fetch\); .*\(CORS\): let it send Access-Control-Allow-Origin, .*`fetch`/);
+  });
+});
+
 describe('a server that limits requests', () => {
   /** @type {import('./server.mjs').Server} */
   let server;

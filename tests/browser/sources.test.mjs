@@ -437,7 +437,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await gone.close();
     const found = await attempt(gone.url('/model.safetensors'));
     assert.deepEqual([found.code, found.freed], ['network', true]);
-    assert.match(found.message, /no answer \(.*\), or one that this page may not read: a server of another origin has to allow it \(CORS\)$/);
+    assert.match(found.message, /no answer \(.*\); .*\(CORS\): let it send Access-Control-Allow-Origin, .*`fetch`/);
   });
 
   it('takes its time with a slow server, and stops when told to', async () => {

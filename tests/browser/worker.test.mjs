@@ -40,6 +40,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       const budget = await lab.outcome(async () => there.plan({ width, height, memoryBudget: 1 }));
       const budgetHere = await lab.outcome(async () => here.plan({ width, height, memoryBudget: 1 }));
       const blob = await there.decode(latents, { output: 'blob' });
+      const file = await there.encode(picture, { output: 'npy' });
       await here.destroy();
       await Promise.all([there.destroy(), there.destroy()]);
       const after = await lab.outcome(async () => there.decode(latents));
@@ -55,12 +56,13 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
         cropped: cropped.includes('cropped'),
         errors: [budget.error, budgetHere.error],
         type: blob.type,
+        file: file.size > encoded[0].data.byteLength,
         after: after.error?.code,
       };
     }, folder(), CLIENT);
     const { errors: [there, here], ...others } = found;
     assert.deepEqual(others, {
-      same: true, plans: true, loads: true, decodes: ['compile', 'decode'], peaks: true, info: true, shown: [0, 0], encoded: true, cropped: true, type: 'image/png', after: 'destroyed',
+      same: true, plans: true, loads: true, decodes: ['compile', 'decode'], peaks: true, info: true, shown: [0, 0], encoded: true, cropped: true, type: 'image/png', file: true, after: 'destroyed',
     });
     assert.equal(there.isTyped, true);
     assert.deepEqual([there.code, there.message, there.smallest], ['budget', here.message, here.smallest]);
@@ -100,7 +102,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       await other.destroy();
       worker.terminate();
       const differs = first.data.some((value, index) => value !== second.data[index]);
-      return { loads, differs, goesOn: peak > 0, answers, cache: [used.bytes > 0, left.bytes], side: other.limits.maxTextureDimension2D >= 2048 };
+      return { loads, differs, goesOn: peak > 0, answers, cache: [used.bytes > 0, left.bytes], side: (other.limits.maxTextureDimension2D ?? 0) >= 2048 };
     }, folder(), CLIENT);
     assert.deepEqual(found, {
       loads: [true, true], differs: true, goesOn: true, cache: [true, 0], side: true,

@@ -98,7 +98,7 @@ function joined(parts) {
       data.set(part.data.subarray(channel * plane, (channel + 1) * plane), (channel * parts.length + frame) * plane);
     }
   });
-  return { data, shape: [1, channels, parts.length, height, width] };
+  return { data, shape: [1, channels, parts.length, height, width], unscaled: parts[0].unscaled };
 }
 
 /**

@@ -133,6 +133,7 @@ function yesOrNo(is) {
  */
 function changes(some, kernels) {
   const words = (/** @type {unknown} */ value) => JSON.stringify(value).replace(/["{}]/g, '').replace(/[:,]/g, ' ');
-  const others = Object.entries(kernels).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(some[name]));
+  const before = new Map(Object.entries(some));
+  const others = Object.entries(kernels).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before.get(name)));
   return others.map(([name, value]) => `${name.replaceAll('_', ' ')}: ${words(value)}`).join(', ');
 }

@@ -108,9 +108,10 @@
  * - `clip`: a clip of at most `count` frames begins; `rate`: frames per second of its source.
  * - `frame`: the next frame as a PNG file, with its original, and the PSNR of all frames so far.
  * @typedef {{ type: 'module', version: string, families: string[] } | { type: 'chosen', name:
- * string, stops?: string } | { type: 'latents', name: string, latents: { data: Float32Array, shape:
- * readonly number[] } } | { type: 'state', state: State, canDecode: boolean } | { type: 'model',
- * name: string, info: ModelInfo | undefined, isFile?: boolean } | { type: 'input', name: string,
+ * string, stops?: string } | { type: 'latents', name: string, latents:
+ * import('../src/latents-file.js').Latents } | { type: 'state', state: State, canDecode: boolean }
+ * | { type: 'model', name: string, info: ModelInfo | undefined, isFile?: boolean } | { type:
+ * 'input', name: string,
  * shape?: number[], size?: Size, frames?: number, index?: number, isFile?: boolean } | { type:
  * 'ask', name: string, bytes: number } | { type: 'plans', plans: Plans } | { type: 'progress',
  * progress: Progress } | { type: 'outcomes', outcomes: Outcome[] } | { type: 'notice', notice:

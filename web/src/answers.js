@@ -4,6 +4,9 @@
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { secondsToWait } from './retry.js';
 
+/** Advice on a missing answer of another origin, of which browsers do not tell more. */
+const CORS = 'if the server is up, it may not let this page read the file (CORS): let it send Access-Control-Allow-Origin, use a copy on this origin, or pass a `fetch` that asks a proxy';
+
 /**
  * @param {URL} url
  * @param {Response} response
@@ -28,7 +31,7 @@ export async function refused(url, response, expected) {
  */
 export function unanswered(url, cause) {
   const isForeign = globalThis.location !== undefined && url.origin !== location.origin;
-  const cors = isForeign ? ', or one that this page may not read: a server of another origin has to allow it (CORS)' : '';
+  const cors = isForeign ? `; ${CORS}` : '';
   return new WgvaeError('network', `${url}: no answer (${messageOf(cause)})${cors}`, { cause });
 }
 

@@ -5,13 +5,13 @@
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { picturesNow } from './copies.js';
-import { checkWanted } from './encoding.js';
+import { OF_PARTS, OF_PLANS } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
-import { checkObject } from './options.js';
+import { checkOptions, oneOf } from './options.js';
 import { checkSides } from './sides.js';
 
-/** Ways to fill up the end of a clip. */
-const PADS = ['repeat', 'mirror'];
+/** Options of an encode, with the ways to fill up the end of the clip. */
+const OF_CLIPS = { ...OF_PARTS, pad: oneOf('repeat', 'mirror') };
 
 /** Encoding of clips by a loaded model. */
 export class ClipEncoding {
@@ -25,7 +25,7 @@ export class ClipEncoding {
   /** @param {import('./index.js').EncodePlanOptions} options */
   plan(options) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_PLANS);
     const { width, height, memoryBudget } = options;
     checkSides({ width, height });
     try {
@@ -52,10 +52,8 @@ export class ClipEncoding {
   async *#parts(kept, options) {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
-    checkObject(options);
-    checkWanted(options);
+    checkOptions(options, OF_CLIPS);
     const { pad, output, seed, unscaled, memoryBudget } = options;
-    if (pad !== undefined && !PADS.includes(pad)) throw mismatch('input', 'pad', PADS.join(', '), `${pad}`);
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);

@@ -6,12 +6,18 @@ import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { clipNow } from './copies.js';
 import { wgvaeError } from './errors.js';
-import { checkObject } from './options.js';
+import { checkOptions, LISTENER, SIGNAL } from './options.js';
 import { checkOutput, delivered, FRAMES } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
+
+/** Options of a plan. @type {import('./options.js').Checks} */
+const OF_PLANS = { width: undefined, height: undefined, output: undefined, memoryBudget: undefined };
+
+/** Options of a decode. @type {import('./options.js').Checks} */
+const OF_DECODES = { output: undefined, memoryBudget: undefined, onProgress: LISTENER, signal: SIGNAL };
 
 /** Decoding of clips by a loaded model. */
 export class Clips {
@@ -25,7 +31,7 @@ export class Clips {
   /** @param {import('./index.js').ClipPlanOptions} options */
   plan(options) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_PLANS);
     const { width, height, memoryBudget, output = 'bitmap' } = options;
     checkOutput(output, FRAMES);
     const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
@@ -53,7 +59,7 @@ export class Clips {
   async *#frames(input, options) {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_DECODES);
     const { output = 'bitmap', memoryBudget } = options;
     checkOutput(output, FRAMES);
     const signal = loaded.signalOf(options.signal);

@@ -6,13 +6,14 @@ import { latentsNow } from './copies.js';
 import { checkCounts, checkSmallCounts } from './counts.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkHostCanvas, show } from './host-canvas.js';
-import { areOnGpu, isFile, openLatents } from './latents.js';
+import { areOnGpu, HEAD_BYTES, isFile, openLatents } from './latents.js';
+import { Latest } from './latest.js';
 import { deviceLost, isLoss } from './loss.js';
-import { checkObject } from './options.js';
+import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
 import { checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
-import { kindOf } from './sources.js';
+import { kindOf, openSource } from './sources.js';
 
 /** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
 /** @typedef {import('./index.js').LatentsInput} LatentsInput */
@@ -23,9 +24,35 @@ const BLENDED = ['blend', 'cosine'];
 /** All tilings. */
 export const TILINGS = ['exact', ...BLENDED, 'estimate'];
 
+/** Options of a plan. @type {import('./options.js').Checks} */
+const OF_PLANS = { width: undefined, height: undefined, output: undefined, tiling: oneOf(...TILINGS), tileSize: undefined, tileOverlap: undefined, memoryBudget: undefined };
+
+/** Options of a decode. @type {import('./options.js').Checks} */
+const OF_DECODES = {
+  canvas: undefined,
+  output: undefined,
+  tiling: OF_PLANS.tiling,
+  tileSize: undefined,
+  tileOverlap: undefined,
+  index: undefined,
+  maxSide: undefined,
+  memoryBudget: undefined,
+  replace: FLAG,
+  onProgress: LISTENER,
+  signal: SIGNAL,
+};
+
+/**
+ * Options of a decode of each picture: a canvas shows one, which an index chooses.
+ * @type {import('./options.js').Checks}
+ */
+const OF_EACH = Object.fromEntries(Object.entries(OF_DECODES).filter(([name]) => !['canvas', 'index', 'replace'].includes(name)));
+
 /** Decoding by a loaded model. */
 export class Decoding {
   #loaded;
+  /** Decodes of which only the newest counts. */
+  #latest = new Latest();
   /**
    * Latents that `shapeOf` has read, for the next decode of the same file.
    * @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined}
@@ -41,7 +68,7 @@ export class Decoding {
   /** @param {import('./index.js').PlanOptions} options */
   plan(options) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_PLANS);
     const { width, height, ...others } = options;
     const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
     const { device, planner } = this.#loaded.engine;
@@ -59,7 +86,7 @@ export class Decoding {
    */
   async shapeOf(input, options = {}) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, { signal: SIGNAL });
     const signal = this.#loaded.signalOf(options.signal);
     try {
       return await orAborted(this.#readShape(latentsNow(input), signal), signal);
@@ -75,14 +102,59 @@ export class Decoding {
    */
   async decode(latents, options = {}) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
-    const [input, asked] = [latentsNow(latents), { ...options }];
-    const { output = 'bitmap', canvas, tiling = 'exact', maxSide } = asked;
+    checkOptions(options, OF_DECODES);
+    return this.#decode(latentsNow(latents), { ...options });
+  }
+
+  /**
+   * @param {LatentsInput} latents
+   * @param {import('./index.js').EachOptions} [options]
+   * @returns {AsyncGenerator<any, void, undefined>}
+   */
+  decodeEach(latents, options = {}) {
+    return this.#each(latentsNow(latents), options && { ...options });
+  }
+
+  /**
+   * @param {LatentsInput} input
+   * @param {import('./index.js').EachOptions} options
+   * @returns {AsyncGenerator<any, void, undefined>}
+   */
+  async *#each(input, options) {
+    this.#loaded.throwIfDestroyed();
+    checkOptions(options, OF_EACH);
+    const signal = this.#loaded.signalOf(options.signal);
+    // An address is requested once, and not for each picture.
+    const latents = isFile(input) ? await orAborted(this.#readWhole(input, signal), signal) : input;
+    const [count] = await this.shapeOf(latents, { signal });
+    for (let index = 0; index < count; index += 1) yield await this.#decode(latents, { ...options, index });
+  }
+
+  /**
+   * @param {import('./index.js').FileInput} file
+   * @param {AbortSignal} signal
+   */
+  async #readWhole(file, signal) {
+    const source = await openSource(file, this.#loaded.accessOf(signal), { what: 'latents', headBytes: HEAD_BYTES });
+    try {
+      return await source.read(0, source.length);
+    } finally {
+      source.release?.();
+    }
+  }
+
+  /**
+   * @param {LatentsInput} input copied at the call
+   * @param {DecodeOptions} asked
+   * @returns {Promise<any>}
+   */
+  async #decode(input, asked) {
+    const { output = 'bitmap', canvas, tiling = 'exact', maxSide, replace } = asked;
     checkSmallCounts({ maxSide });
     if (!canvas) checkOutput(output, OUTPUTS);
-    if (!TILINGS.includes(tiling)) throw mismatch('input', 'tiling', TILINGS.join(', '), `${tiling}`);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
     if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
+    if (replace) asked.signal = this.#latest.begin(asked.signal);
     return this.#loaded.run(asked, !areOnGpu(input), (signal) => this.#attempt(input, asked, signal));
   }
 

@@ -3,6 +3,7 @@
 // the CPU.
 
 import { mismatch, WgvaeError } from './errors.js';
+import { hintOf } from './nearest.js';
 import { rememberedKernels } from './tuned.js';
 import { hasSource } from './wasm.js';
 
@@ -54,7 +55,7 @@ function withoutWebGpu() {
 export async function chooseDevice(options) {
   const device = options.device ?? 'auto';
   const isThere = typeof device === 'object' || DEVICES.includes(device);
-  if (!isThere) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `${device}`);
+  if (!isThere) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `${device}${hintOf(device, DEVICES)}`);
   const shaders = forShaders(options);
   if (device === 'cpu') {
     if (shaders) throw mismatch('input', shaders[0], 'none that needs WebGPU, on the CPU', shaders[1]);
@@ -64,7 +65,7 @@ export async function chooseDevice(options) {
     checkBrowser(options);
     return { kind: 'webgpu' };
   }
-  const without = await lackOfWebGpu(options);
+  const { lack: without } = await findAdapter(options);
   if (!without) return { kind: 'webgpu' };
   // The caller has told where the module for WebGPU is, and has none for the CPU.
   if (options.wasm && !hasSource(options.wasm, 'cpu')) throw without;
@@ -72,26 +73,29 @@ export async function chooseDevice(options) {
 }
 
 /**
- * Returns the error for a WebGPU that is missing, too old or without an adapter; undefined if there
- * is an adapter.
- * @param {DeviceOptions} options
- * @returns {Promise<WgvaeError | undefined>}
+ * Returns an adapter, or the error for a WebGPU that is missing, too old or without one.
+ * @param {Pick<DeviceOptions, 'gpu' | 'powerPreference'>} options
+ * @returns {Promise<{ adapter: GPUAdapter, lack?: undefined } | { adapter?: undefined, lack:
+ * WgvaeError }>}
  */
-async function lackOfWebGpu(options) {
+export async function findAdapter(options) {
   try {
     checkBrowser(options);
   } catch (error) {
-    return /** @type {WgvaeError} */ (error);
+    return { lack: /** @type {WgvaeError} */ (error) };
   }
   const gpu = options.gpu ?? navigator.gpu;
   const { powerPreference } = options;
   // An object of the caller's that is no GPU is the caller's error.
   const adapter = options.gpu ? await gpu.requestAdapter({ powerPreference }) : await gpu.requestAdapter({ powerPreference }).catch(() => null);
-  if (adapter) return undefined;
-  return new WgvaeError('no-adapter', 'there is WebGPU, but it gives no GPU: a driver is missing, or graphics acceleration is turned off');
+  if (adapter) return { adapter };
+  return { lack: new WgvaeError('no-adapter', 'there is WebGPU, but it gives no GPU: a driver is missing, or graphics acceleration is turned off') };
 }
 
-/** Throws if there is no WebGPU, or one that is too old. @param {DeviceOptions} options */
+/**
+ * Throws if there is no WebGPU, or one that is too old.
+ * @param {Pick<DeviceOptions, 'gpu'>} options
+ */
 export function checkBrowser({ gpu = globalThis.navigator?.gpu }) {
   if (!gpu) {
     throw new WgvaeError('no-webgpu', withoutWebGpu());
@@ -134,7 +138,7 @@ export function closeDevice({ handle, device, isOurs }) {
  */
 export function checkKernels(kernels = 'tuned') {
   const isThere = typeof kernels === 'object' ? kernels !== null : KERNELS.includes(kernels);
-  if (!isThere) throw mismatch('input', 'kernels', `${KERNELS.join(', ')} or what \`tune\` has found`, `${kernels}`);
+  if (!isThere) throw mismatch('input', 'kernels', `${KERNELS.join(', ')} or what \`tune\` has found`, `${kernels}${hintOf(kernels, KERNELS)}`);
 }
 
 /**

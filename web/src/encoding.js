@@ -2,16 +2,38 @@
 // Encoding of pictures to latents.
 
 import { pictureNow } from './copies.js';
-import { mismatch, wgvaeError } from './errors.js';
+import { isCount } from './counts.js';
+import { wgvaeError } from './errors.js';
 import { openImages } from './images.js';
-import { checkObject } from './options.js';
+import { FILES } from './latents-file.js';
+import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
 import { checkSides } from './sides.js';
 
 /** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
 /** @typedef {import('./index.js').ImageInput} ImageInput */
 
+/** Options of a plan. @type {import('./options.js').Checks} */
+export const OF_PLANS = { width: undefined, height: undefined, memoryBudget: undefined };
+
 /** Results to choose from the distribution that an encoder gives. */
-const OUTPUTS = ['mode', 'sample', 'moments'];
+const RESULTS = ['mode', 'sample', 'moments'];
+
+/** Options of an encode of a picture. @type {import('./options.js').Checks} */
+const OF_ENCODES = {
+  output: oneOf(...RESULTS, ...Object.keys(FILES)),
+  seed: [(value) => isCount(value), `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`],
+  unscaled: FLAG,
+  index: undefined,
+  memoryBudget: undefined,
+  onProgress: LISTENER,
+  signal: SIGNAL,
+};
+
+/**
+ * Options of an encode of a clip: its parts are no files, and have no index.
+ * @type {import('./options.js').Checks}
+ */
+export const OF_PARTS = Object.fromEntries(Object.entries({ ...OF_ENCODES, output: oneOf(...RESULTS) }).filter(([name]) => name !== 'index'));
 
 /** Encoding by a loaded model. */
 export class Encoding {
@@ -25,7 +47,7 @@ export class Encoding {
   /** @param {import('./index.js').EncodePlanOptions} options */
   planEncode(options) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
+    checkOptions(options, OF_PLANS);
     const { width, height, memoryBudget } = options;
     checkSides({ width, height });
     try {
@@ -38,15 +60,18 @@ export class Encoding {
   /**
    * @param {ImageInput} input
    * @param {EncodeOptions} [options]
-   * @returns {Promise<import('./index.js').Encoded>}
+   * @returns {Promise<any>}
    */
   async encode(input, options = {}) {
     this.#loaded.throwIfDestroyed();
-    checkObject(options);
-    checkWanted(options);
+    checkOptions(options, OF_ENCODES);
     const [{ picture, free }, asked] = [pictureNow(input), { ...options }];
+    const { output = 'mode', seed } = asked;
+    const file = Object.entries(FILES).find(([name]) => name === output)?.[1];
+    if (file) asked.output = seed === undefined ? 'mode' : 'sample';
     try {
-      return await this.#loaded.run(asked, true, async (signal) => this.#attempt(await picture, asked, signal));
+      const latents = await this.#loaded.run(asked, true, async (signal) => this.#attempt(await picture, asked, signal));
+      return file ? file(latents) : latents;
     } finally {
       free();
     }
@@ -70,13 +95,4 @@ export class Encoding {
       images.free();
     }
   }
-}
-
-/**
- * Throws unless `output` and `seed` are valid.
- * @param {{ output?: string, seed?: number }} options
- */
-export function checkWanted({ output = 'mode', seed = 0 }) {
-  if (!OUTPUTS.includes(output)) throw mismatch('input', 'output', OUTPUTS.join(', '), `${output}`);
-  if (!(Number.isSafeInteger(seed) && seed >= 0)) throw mismatch('input', 'seed', `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`, `${seed}`);
 }

@@ -5,6 +5,7 @@
 
 import { mismatch, WgvaeError } from './errors.js';
 import { fetchText, openUrl } from './http.js';
+import { checkOptions, LISTENER, oneOf, TEXT } from './options.js';
 import { shardNames, weightFiles } from './weight-files.js';
 
 /** @typedef {import('./sources.js').Access} Access */
@@ -13,6 +14,9 @@ import { shardNames, weightFiles } from './weight-files.js';
  * @typedef {{ commit: string, files:
  * Map<string, { length?: number, validator?: string }> }} Listing
  */
+
+/** No error shows the token. @type {import('./options.js').Checks} */
+const OPTIONS = { revision: TEXT, subfolder: TEXT, file: TEXT, variant: oneOf('fp16'), token: undefined, endpoint: TEXT, fetch: LISTENER };
 
 /**
  * @param {string} id
@@ -32,6 +36,7 @@ export class HubModel {
    * @param {import('./index.js').HubOptions} [options]
    */
   constructor(id, options = {}) {
+    checkOptions(options, OPTIONS);
     const { endpoint = 'https://huggingface.co', subfolder, file, token = '-' } = options;
     const revision = options.revision || 'main';
     if (!isPlain(id) || id.split('/').length !== 2) throw mismatch('input', 'model of the hub', 'owner/name', `"${id}"`);

@@ -80,6 +80,27 @@ export interface HubModel {
  */
 export function hub(id: string, options?: HubOptions): HubModel;
 
+/**
+ * Tells what this browser or runtime can do, without a model, a device or a download. Never
+ * rejects: a `reason` takes the place of an error. That an adapter exists does not promise that a
+ * model fits its memory.
+ */
+export function isSupported(options?: SupportOptions): Promise<Support>;
+
+export type SupportOptions = Pick<DeviceOptions, 'gpu' | 'powerPreference'>;
+
+/** Result of {@link isSupported}. */
+export interface Support {
+  /** True if WebGPU is there and has an adapter. */
+  webgpu: boolean;
+  /** True if the adapter has `shader-f16`, which precision `fast` needs. */
+  f16: boolean;
+  /** True if the module for the CPU can run. */
+  cpu: boolean;
+  /** Reason why `webgpu` is false. */
+  reason?: string;
+}
+
 export type InspectOptions = Pick<ModelOptions, 'model' | 'config' | 'family' | 'clips' | 'cache' | 'fetch' | 'wasm' | 'onNotice' | 'signal'>;
 
 /**
@@ -202,9 +223,11 @@ export interface ModelOptions extends DeviceOptions {
    * - its shards;
    * - `hf:owner/name`, a model of the Hugging Face Hub, with `/folder` or `/file.safetensors` and
    *   `@revision` as on the command line;
+   * - `taesd`, `taesdxl`, `taesd3` or `taef1`, a tiny autoencoder from its author's repository
+   *   there, with its `family`;
    * - a model from {@link hub}.
    *
-   * Only the needed parts of the files are read.
+   * `owner/name` without `hf:` is an error. Only the needed parts of the files are read.
    */
   model: FileInput | readonly FileInput[] | HubModel;
   /**
@@ -290,12 +313,24 @@ export interface ModelOptions extends DeviceOptions {
 }
 
 /**
- * Names of the kernels for an adapter, as {@link tune} returns them: plain data, to be stored and
- * passed back unchanged.
+ * The kernels for an adapter, as {@link tune} returns them: plain data, to be stored and passed
+ * back unchanged.
  */
 export interface Kernels {
-  [name: string]: unknown;
+  /** Tile of the products of a Winograd convolution. */
+  winograd_tile: MatmulTile;
+  /** Kernels of the Winograd transforms. */
+  transforms: 'runs' | 'pairs';
+  /** Tile of all other products. */
+  matmul_tile: MatmulTile;
+  /** Tile of direct convolutions: neighbouring pixels, and columns of four channels. */
+  direct_tile: { pixels: number; columns4: number };
+  /** Bytes that each Winograd intermediate should not exceed. */
+  winograd_scratch_bytes: number;
 }
+
+/** Tile of a product: its kernel, and the rows and columns of each invocation. */
+export type MatmulTile = { register: { rows: number; columns4: number } } | { quad: { rows: number; columns4: number } } | { shared: { rows4: number; columns4: number } };
 
 /**
  * Measures the few kernels that the rules for a device leave open, and returns the fastest. The
@@ -492,7 +527,9 @@ export type Pad = 'repeat' | 'mirror';
  * Options for encoding a clip. `signal` ends the clip. The noise of a sample continues from part to
  * part, as in `wgvae encode --sample`.
  */
-export interface EncodeClipOptions extends Omit<EncodeOptions, 'index'> {
+export interface EncodeClipOptions extends Omit<EncodeOptions, 'index' | 'output'> {
+  /** Result, as in {@link EncodeOptions}. Parts are no files. Default: `mode`. */
+  output?: LatentsResult;
   /**
    * Padding of the clip. Default: none, and any other number of frames is an error. An array fails
    * at once, an iterable at its end.
@@ -587,9 +624,21 @@ export interface Decoder extends LoadedModel {
    */
   decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
   /**
+   * Decodes the n pictures of the latents one after the other, and yields each as it is ready. The
+   * latents are copied at the call, and a file is read once. Ends when the caller stops iterating,
+   * aborts or meets an error. Rejects like `decode`.
+   */
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'image-data' }): AsyncGenerator<ImageData, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'blob' }): AsyncGenerator<Blob, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'texture' }): AsyncGenerator<GPUTexture, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'buffer' }): AsyncGenerator<BufferImage, void, undefined>;
+  decodeEach(latents: LatentsInput, options: EachOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
+  /** Decodes to ImageBitmaps: close() each after use. */
+  decodeEach(latents: LatentsInput, options?: EachOptions): AsyncGenerator<ImageBitmap, void, undefined>;
+  /**
    * Decodes a small picture while a diffusion model works: `decode` with `maxSide`, by default 512.
-   * A newer preview ends the older one, which rejects with an `AbortError`. Meant for tiny
-   * autoencoders. Previews of one size, one after the other, allocate device memory only once.
+   * Always with `replace`: a newer preview ends the older one. Meant for tiny autoencoders.
+   * Previews of one size, one after the other, allocate device memory only once.
    */
   preview(latents: LatentsInput, options: DecodeOptions & { canvas: HTMLCanvasElement | OffscreenCanvas }): Promise<undefined>;
   /** Decodes a small picture to an ImageBitmap: close() it after use. */
@@ -637,6 +686,8 @@ export interface Encoder extends LoadedModel {
    * `too-large`.
    */
   planEncode(options: EncodePlanOptions): Plan;
+  /** Encodes one picture to a file of its latents. */
+  encode(image: ImageInput, options: EncodeOptions & { output: LatentsFile }): Promise<Blob>;
   /**
    * Encodes one picture. Calls wait in a queue while another runs. Rejects with a
    * {@link WgvaeError}, or at once with `signal.reason`.
@@ -801,10 +852,19 @@ export interface DecodeOptions {
    * decoder was created with a budget.
    */
   memoryBudget?: number;
+  /**
+   * True if only the newest such decode counts: it ends an older one that waits or runs, which
+   * rejects with code `replaced` and the name `AbortError`. Previews are such decodes, too.
+   * Default: false.
+   */
+  replace?: boolean;
   /** Listener for progress, instead of the decoder's. */
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
+
+/** Options of {@link Decoder.decodeEach}. */
+export type EachOptions = Omit<DecodeOptions, 'canvas' | 'index' | 'replace'>;
 
 export interface ClipPlanOptions {
   /** Columns of a frame, pixels. */
@@ -837,6 +897,12 @@ export interface PlanOptions {
   memoryBudget?: number;
 }
 
+/** Result to choose from the distribution that an encoder gives. */
+export type LatentsResult = 'mode' | 'sample' | 'moments';
+
+/** Kind of a file of latents. */
+export type LatentsFile = 'safetensors' | 'npy';
+
 export interface EncodeOptions {
   /**
    * Result to take from the distribution of latents that an encoder gives.
@@ -845,10 +911,12 @@ export interface EncodeOptions {
    * - `sample`: drawn from it. The same `seed` gives the same sample in every browser, on every
    *   machine, and in `wgvae encode --sample`.
    * - `moments`: the distribution itself, [1, 2c, h, w]: means, then logarithms of variances.
+   * - `safetensors`, `npy`: a file of the mean, or of a sample if there is a `seed`. The former
+   *   also tells whether the latents are `unscaled`.
    *
    * Tiny autoencoders give latents and no distribution: they reject `sample`.
    */
-  output?: 'mode' | 'sample' | 'moments';
+  output?: LatentsResult | LatentsFile;
   /** Seed of a sample, a whole number. Default: 0. */
   seed?: number;
   /**
@@ -1156,6 +1224,7 @@ export interface Report {
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the model has been destroyed |
+ * | `replaced` | a newer decode with `replace`, or a newer preview, began; `name` is `AbortError` |
  * | `wasm` | no `wasm-unsafe-eval` in the Content-Security-Policy, or a wrong file |
  * | `internal` | a bug, or the module is out of memory: destroy and create all models again |
  *
@@ -1185,7 +1254,7 @@ export class WgvaeError extends Error {
 export type ErrorCode =
   | 'format' | 'tensor' | 'missing-tensors' | 'config' | 'input' | 'budget' | 'too-large' | 'not-finite' | 'host-memory' | 'io' | 'cancelled'
   | 'no-adapter' | 'adapter-too-small' | 'device-refused' | 'out-of-memory' | 'device-lost' | 'device-failed'
-  | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed' | 'wasm' | 'internal';
+  | 'no-webgpu' | 'http' | 'network' | 'truncated' | 'changed' | 'canvas' | 'destroyed' | 'replaced' | 'wasm' | 'internal';
 
 /**
  * Returns the size of the cache that `cache: true` fills, with the rests that pages left when they

@@ -9,5 +9,6 @@ export { inspect } from './inspect.js';
 export { planFor } from './plan-for.js';
 export { preview } from './preview.js';
 export { selftest } from './selftest.js';
+export { isSupported } from './support.js';
 export { tune } from './tune.js';
 export { createDecoder, createEncoder, createVae } from './vae.js';

@@ -36,11 +36,11 @@ export async function inspect(options) {
  */
 async function look(wasm, options, signal) {
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
-  const { text, sources, commit } = await openFiles(options, access);
+  const { text, sources, commit, family } = await openFiles(options, access);
   const headers = sources.map(remembering);
   const open = async (/** @type {string} */ direction) => {
     try {
-      const checkpoint = await wasm.Checkpoint.open(headers, text, options.family, direction, options.clips ?? false);
+      const checkpoint = await wasm.Checkpoint.open(headers, text, family, direction, options.clips ?? false);
       const [info, reads] = [checkpoint.info(), checkpoint.reads()];
       checkpoint.free();
       return { info, facts: await factsOf(reads, sources) };

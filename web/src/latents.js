@@ -8,7 +8,7 @@ import { kindOf, openSource } from './sources.js';
 import { checkedFloats, elements } from './tensors.js';
 
 /** Bytes of the first request, enough for a latent file of usual size. */
-const HEAD_BYTES = 1 << 20;
+export const HEAD_BYTES = 1 << 20;
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */
 

@@ -1,6 +1,8 @@
 // @ts-check
 // Calls of which only the latest counts, such as previews of a picture in the making.
 
+import { WgvaeError } from './errors.js';
+
 /** Longest side of a preview, pixels. */
 export const MAX_SIDE = 512;
 
@@ -15,8 +17,13 @@ export class Latest {
    * @param {AbortSignal} [callers]
    */
   begin(callers) {
-    this.#last?.abort(new DOMException('a newer preview began', 'AbortError'));
+    this.#last?.abort(replaced());
     this.#last = new AbortController();
     return callers ? AbortSignal.any([callers, this.#last.signal]) : this.#last.signal;
   }
+}
+
+/** Returns the reason of an abort by a newer call: an error of the package with an abort's name. */
+function replaced() {
+  return Object.assign(new WgvaeError('replaced', 'a newer preview, or a newer decode with `replace`, began'), { name: 'AbortError' });
 }

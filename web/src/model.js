@@ -2,7 +2,7 @@
 // The opened files of a model. They are read again when weights have to be loaded a second time.
 
 import { HubModel } from './hub.js';
-import { hubModel, isHubName } from './hub-name.js';
+import { modelNamed } from './hub-name.js';
 import { Access, openSource, readText } from './sources.js';
 import { mismatch } from './errors.js';
 
@@ -72,10 +72,10 @@ export function readsOf(reads, source) {
  * @param {Access} access
  */
 export async function openModel(wasm, options, directions, access) {
-  const { text, sources } = await openFiles(options, access);
+  const { text, sources, family } = await openFiles(options, access);
   try {
     const counted = sources.map((source) => new CountedSource(source));
-    return new Model(await wasm.Checkpoint.open(counted, text, options.family, directions, options.clips ?? false), counted);
+    return new Model(await wasm.Checkpoint.open(counted, text, family, directions, options.clips ?? false), counted);
   } catch (error) {
     for (const source of sources) source.release?.();
     throw error;
@@ -84,13 +84,15 @@ export async function openModel(wasm, options, directions, access) {
 
 /**
  * Opens the files.
- * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config'>} options
+ * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config' | 'family'>} options
  * @param {Access} access
- * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined }>}
- * `text` of config.json; `commit` of the hub's
+ * @returns {Promise<{ text: string | undefined, sources: Source[], commit: string | undefined,
+ * family: string | undefined }>} `text` of config.json; `commit` of the hub's; `family`: the
+ * caller's, or that of a short name
  */
-export async function openFiles({ model: given, config }, access) {
-  const model = typeof given === 'string' && isHubName(given) ? hubModel(given) : given;
+export async function openFiles({ model: given, config, family }, access) {
+  const named = typeof given === 'string' ? modelNamed(given) : undefined;
+  const model = named?.model ?? given;
   const found = model instanceof HubModel ? await model.find(access) : undefined;
   const inputs = Array.isArray(model) ? model : [model];
   if (inputs.length === 0) throw mismatch('input', 'model', 'at least one file', 'none');
@@ -100,7 +102,7 @@ export async function openFiles({ model: given, config }, access) {
   try {
     const reading = config === undefined ? found?.config?.text() : readText(config, access, 'config');
     const [text, ...sources] = await Promise.all([reading, ...opening]);
-    return { text, sources, commit: found?.commit };
+    return { text, sources, commit: found?.commit, family: family ?? named?.family };
   } catch (error) {
     // Also releases sources that open only now; the error does not wait for them.
     for (const source of opening) source.then((opened) => opened.release?.(), () => {});

@@ -1,18 +1,20 @@
 // @ts-check
-// Checks of callers' options. A caller who writes `fp16` for `f16` gets an error that lists the
-// valid words.
+// Checks of callers' options. A caller who writes `fp16` for `f16`, or `budget` for `memoryBudget`,
+// gets an error that lists the valid words and says which is the nearest.
 
 import { isCount } from './counts.js';
 import { mismatch } from './errors.js';
+import { hintOf } from './nearest.js';
 import { kindOf } from './sources.js';
 
 /**
- * A test of a value, and a description of valid values.
- * @typedef {[(value: any) => boolean, string]} Check
+ * A test of a value, a description of valid values, and the valid words where there are few.
+ * @typedef {[isRight: (value: any) => boolean, expected: string, choices?: readonly string[]]}
+ * Check
  */
 
 /** @type {(...choices: string[]) => Check} */
-export const oneOf = (...choices) => [(value) => choices.includes(value), `one of ${choices.join(', ')}`];
+export const oneOf = (...choices) => [(value) => choices.includes(value), `one of ${choices.join(', ')}`, choices];
 
 /** @type {Check} */
 export const TEXT = [(value) => typeof value === 'string', 'text'];
@@ -23,8 +25,22 @@ export const WHOLE = [isCount, 'a whole number'];
 /** @type {Check} */
 export const FLAG = [(value) => typeof value === 'boolean', 'true or false'];
 
-/** Checks for the options of every function that takes a model. @type {Record<string, Check>} */
+/** @type {Check} */
+export const LISTENER = [(value) => value === null || typeof value === 'function', 'a function'];
+
+/** @type {Check} */
+export const SIGNAL = [(value) => value === null || typeof value?.throwIfAborted === 'function', 'an AbortSignal'];
+
+/**
+ * Checks by name for the options of one function. Options whose value is checked where it is used
+ * have none here.
+ * @typedef {Record<string, Check | undefined>} Checks
+ */
+
+/** Options of every function that takes a model. @type {Checks} */
 export const OF_MODELS = {
+  model: undefined,
+  config: undefined,
   family: TEXT,
   precision: oneOf('auto', 'f32', 'f16', 'fast'),
   unscaled: FLAG,
@@ -34,6 +50,15 @@ export const OF_MODELS = {
   parking: oneOf('auto', 'on', 'off'),
   powerPreference: oneOf('high-performance', 'low-power'),
   defaultLimits: FLAG,
+  device: undefined,
+  gpu: undefined,
+  kernels: undefined,
+  cache: undefined,
+  fetch: LISTENER,
+  wasm: undefined,
+  onProgress: LISTENER,
+  onNotice: LISTENER,
+  signal: SIGNAL,
 };
 
 /**
@@ -45,16 +70,29 @@ export function checkObject(options) {
 }
 
 /**
- * Throws if a given option fails its check.
+ * Throws if a given option is unknown, or fails its check.
  * @param {object} options
- * @param {Record<string, Check | undefined>} checks
+ * @param {Checks} checks
  */
 export function checkOptions(options, checks) {
   checkObject(options);
   for (const [name, value] of Object.entries(options)) {
-    const [isRight, expected] = (value !== undefined && Object.hasOwn(checks, name) && checks[name]) || [];
-    if (isRight && !isRight(value)) throw mismatch('input', name, `${expected}`, found(value));
+    if (value === undefined) continue;
+    const names = Object.keys(checks);
+    if (!names.includes(name)) throw mismatch('input', name, `one of ${names.join(', ')}`, `an option "${name}"${hintOf(name, names)}`);
+    checkValue(name, value, checks[name]);
   }
+}
+
+/**
+ * Throws if the value of an option fails its check.
+ * @param {string} name
+ * @param {unknown} value
+ * @param {Check} [check]
+ */
+export function checkValue(name, value, check) {
+  const [isRight, expected, choices = []] = check ?? [];
+  if (isRight && !isRight(value)) throw mismatch('input', name, `${expected}`, `${found(value)}${hintOf(value, choices)}`);
 }
 
 /** @param {unknown} value */

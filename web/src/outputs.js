@@ -3,6 +3,7 @@
 
 import { bitmapOf } from './canvas.js';
 import { mismatch } from './errors.js';
+import { checkValue, oneOf } from './options.js';
 import { pngOf } from './png.js';
 
 /** The module's name for each kind of picture. */
@@ -45,7 +46,7 @@ export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rg
  * @param {object} outputs
  */
 export function checkOutput(output, outputs) {
-  if (!Object.hasOwn(outputs, output)) throw mismatch('input', 'output', Object.keys(outputs).join(', '), `${output}`);
+  checkValue('output', output, oneOf(...Object.keys(outputs)));
   if (output === 'bitmap' && !globalThis.createImageBitmap) throw mismatch('input', 'output', 'blob, image-data or raw where there are no ImageBitmaps', output);
 }
 

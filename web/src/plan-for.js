@@ -3,7 +3,7 @@
 
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
-import { checkObject, checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
+import { checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
 import { FRAMES, hostOutput, isShownFromMemory, OUTPUTS } from './outputs.js';
 import { checkSides, latentsOf } from './sides.js';
 import { Access, kindOf, readText } from './sources.js';
@@ -12,10 +12,7 @@ import { startWasm } from './wasm.js';
 /** @typedef {import('./index.js').PlanForOptions} Options */
 /** @typedef {import('../pkg/wgvae.js').Planner} Planner */
 
-/**
- * Valid values of each option. Options without a check are checked where they are used.
- * @type {Record<string, import('./options.js').Check | undefined>}
- */
+/** @type {import('./options.js').Checks} */
 const OPTIONS = {
   family: TEXT,
   config: undefined,
@@ -34,7 +31,7 @@ const OPTIONS = {
   tileSize: WHOLE,
   tileOverlap: WHOLE,
   limits: [(value) => typeof value === 'object' && value !== null, 'a GPUAdapter, or limits as in AdapterInfo'],
-  fetch: undefined,
+  fetch: OF_MODELS.fetch,
   wasm: undefined,
 };
 
@@ -81,13 +78,10 @@ export async function planFor(options) {
  * @param {Options} options
  */
 function check(options) {
-  checkObject(options);
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined) continue;
-    if (!Object.hasOwn(OPTIONS, name)) throw mismatch('input', name, `one of ${Object.keys(OPTIONS).join(', ')}`, `an option "${name}"`);
-    if (options.direction === 'encode' && OF_DECODES.includes(name)) throw mismatch('input', name, 'a decode with it', 'direction encode');
-  }
   checkOptions(options, OPTIONS);
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined && options.direction === 'encode' && OF_DECODES.includes(name)) throw mismatch('input', name, 'a decode with it', 'direction encode');
+  }
 }
 
 /**

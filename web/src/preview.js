@@ -5,16 +5,20 @@ import { checkSmallCounts } from './counts.js';
 import { wgvaeError } from './errors.js';
 import { openLatents } from './latents.js';
 import { MAX_SIDE } from './latest.js';
-import { checkOptions, TEXT } from './options.js';
+import { checkOptions, checkValue, OF_MODELS, TEXT } from './options.js';
 import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
+
+/** @type {import('./options.js').Checks} */
+const OPTIONS = { family: TEXT, maxSide: undefined, index: undefined, fetch: OF_MODELS.fetch, wasm: undefined, signal: OF_MODELS.signal };
 
 /**
  * @param {import('./index.js').LatentsInput} input
  * @param {import('./index.js').LinearPreviewOptions} options
  */
 export async function preview(input, options) {
-  checkOptions(options, { family: TEXT });
+  checkOptions(options, OPTIONS);
+  checkValue('family', options.family, TEXT);
   const { family, maxSide = MAX_SIDE, index = 0, wasm: sources, signal = new AbortController().signal } = options;
   checkSmallCounts({ maxSide, index });
   signal.throwIfAborted();

@@ -17,7 +17,7 @@ import { startWasm } from './wasm.js';
  * @returns {Promise<import('./index.js').Selftest>}
  */
 export async function selftest(options) {
-  checkOptions(options, OF_MODELS);
+  checkOptions(options, { ...OF_MODELS, reference: undefined });
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {
@@ -38,7 +38,7 @@ export async function selftest(options) {
  */
 async function run(wasm, options, signal) {
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
-  const { text, sources } = await openFiles(options, access);
+  const { text, sources, family } = await openFiles(options, access);
   const opened = [...sources];
   const cancel = new wasm.Cancel();
   const stop = () => cancel.cancel();
@@ -49,7 +49,7 @@ async function run(wasm, options, signal) {
     const reference = await openSource(options.reference, access, { what: 'reference' });
     opened.push(reference);
     // Each set of kernels loads the weights again.
-    checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, options.family, 'decode', false);
+    checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, family, 'decode', false);
     const reads = checkpoint.reads();
     sources.forEach((source, index) => source.expect?.(readsOf(reads, index)));
     const tell = guarded(options.onProgress);

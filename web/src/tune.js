@@ -5,7 +5,7 @@ import { checkBrowser, closeDevice, openDevice } from './device.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
-import { checkOptions, OF_MODELS } from './options.js';
+import { checkOptions, FLAG, OF_MODELS } from './options.js';
 import { orAborted } from './queue.js';
 import { rememberKernels } from './tuned.js';
 import { startWasm } from './wasm.js';
@@ -17,7 +17,7 @@ import { startWasm } from './wasm.js';
  * @returns {Promise<import('./index.js').Tuning>}
  */
 export async function tune(options = {}) {
-  checkOptions(options, OF_MODELS);
+  checkOptions(options, { ...OF_MODELS, remember: FLAG });
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {

@@ -5,7 +5,7 @@ import { ClipEncoding } from './clip-encoding.js';
 import { Clips } from './clips.js';
 import { Decoding } from './decoding.js';
 import { Encoding } from './encoding.js';
-import { Latest, MAX_SIDE } from './latest.js';
+import { MAX_SIDE } from './latest.js';
 import { loadModel } from './loaded.js';
 import { checkObject } from './options.js';
 
@@ -65,7 +65,6 @@ class Model {
 class Decoder extends Model {
   #decoding;
   #clips;
-  #previews = new Latest();
 
   /** @param {Loaded} loaded */
   constructor(loaded) {
@@ -97,12 +96,20 @@ class Decoder extends Model {
 
   /**
    * @param {import('./index.js').LatentsInput} latents
+   * @param {import('./index.js').EachOptions} [options]
+   */
+  decodeEach(latents, options) {
+    return this.#decoding.decodeEach(latents, options);
+  }
+
+  /**
+   * @param {import('./index.js').LatentsInput} latents
    * @param {import('./index.js').DecodeOptions} [options]
    */
   async preview(latents, options = {}) {
     checkObject(options);
-    const { maxSide = MAX_SIDE, signal, ...others } = options;
-    return this.decode(latents, { ...others, maxSide, signal: this.#previews.begin(signal) });
+    const { maxSide = MAX_SIDE, ...others } = options;
+    return this.decode(latents, { ...others, maxSide, replace: true });
   }
 
   /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */

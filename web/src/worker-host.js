@@ -9,19 +9,20 @@ import { Link } from './link.js';
 import { planFor } from './plan-for.js';
 import { preview } from './preview.js';
 import { selftest } from './selftest.js';
+import { isSupported } from './support.js';
 import { tune } from './tune.js';
 import { createDecoder, createEncoder, createVae } from './vae.js';
 
 const CREATE = { decode: createDecoder, encode: createEncoder, both: createVae };
 
 /** Functions that need no model. */
-const FUNCTIONS = { families, version, inspect, planFor, preview, selftest, tune, cacheUsage, clearCache };
+const FUNCTIONS = { families, version, inspect, planFor, preview, selftest, tune, isSupported, cacheUsage, clearCache };
 
 /** Methods that the page may call on a model. */
-const METHODS = ['plan', 'planClip', 'planEncode', 'planEncodeClip', 'shapeOf', 'decode', 'clip', 'encode', 'encodeClip', 'ledger', 'destroy'];
+const METHODS = ['plan', 'planClip', 'planEncode', 'planEncodeClip', 'shapeOf', 'decode', 'decodeEach', 'clip', 'encode', 'encodeClip', 'ledger', 'destroy'];
 
 /** Methods that return several values, one after the other. */
-const CLIPS = ['clip', 'encodeClip'];
+const GENERATORS = ['decodeEach', 'clip', 'encodeClip'];
 
 const link = new Link(/** @type {any} */ (globalThis), { gives: true });
 
@@ -40,14 +41,14 @@ link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method,
   if (method === 'bitmap') return { value: await bitmapOf(model) };
   if (!METHODS.includes(method) || typeof model?.[method] !== 'function') throw mismatch('input', 'model', `one that can ${method}`, 'one that was created for something else');
   const value = await model[method](...parameters);
-  if (CLIPS.includes(method)) return { value: reported(model, value) };
+  if (GENERATORS.includes(method)) return { value: reported(model, value) };
   return { value, report: model.report, info: model.info };
 });
 
 for (const [name, task] of Object.entries(FUNCTIONS)) link.offer(name, task);
 
 /**
- * Yields the results of a clip, each with the report of its part.
+ * Yields the results of a generator, each with its report.
  * @param {import('./index.js').LoadedModel} model
  * @param {AsyncIterable<unknown>} values
  */

@@ -1,6 +1,6 @@
 // Types of wgvae/worker: the package's types, without values that cannot leave a worker.
 
-import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, LatentsInput, Ledger, LinearPreviewOptions as PackageLinearPreviewOptions, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, Selftest, SelftestOptions as PackageSelftestOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSources, WholeClipPlan } from './index.js';
+import type { Decoder, Encoder, InspectOptions as PackageInspectOptions, Inspection, LatentsInput, Ledger, LinearPreviewOptions as PackageLinearPreviewOptions, ModelOptions, Plan, PlanForOptions as PackagePlanForOptions, Selftest, SelftestOptions as PackageSelftestOptions, Support, SupportOptions as PackageSupportOptions, TuneOptions as PackageTuneOptions, Tuning, Vae, WasmSources, WholeClipPlan } from './index.js';
 
 export { hub, WgvaeError } from './index.js';
 
@@ -25,8 +25,11 @@ export type Remote<T> = {
   [K in keyof Pick<T, Extract<keyof T, 'plan' | 'planClip' | 'planEncode' | 'planEncodeClip'>>]: T[K] extends (options: infer O) => infer P ? (options: O) => Promise<P> : never;
 } & {
   ledger(): Promise<Ledger>;
-  /** Limits of the device, which stays in the worker, such as `maxTextureDimension2D`. */
-  readonly limits: Readonly<Record<string, number>>;
+  /**
+   * Limits of the device, which stays in the worker, such as `maxTextureDimension2D`. The CPU has
+   * none.
+   */
+  readonly limits: Readonly<Partial<Omit<GPUSupportedLimits, '__brand'>>>;
 };
 
 /**
@@ -49,6 +52,7 @@ export interface OnWorker {
 export type InspectOptions = Omit<PackageInspectOptions, 'fetch'> & Pick<OnWorker, 'worker'>;
 export type LinearPreviewOptions = Omit<PackageLinearPreviewOptions, 'fetch'> & Pick<OnWorker, 'worker'>;
 export type SelftestOptions = Omit<PackageSelftestOptions, 'gpu' | 'fetch'> & Pick<OnWorker, 'worker'>;
+export type SupportOptions = Omit<PackageSupportOptions, 'gpu'> & Pick<OnWorker, 'worker'>;
 export type TuneOptions = Omit<PackageTuneOptions, 'device' | 'gpu'> & Pick<OnWorker, 'worker'>;
 export type PlanForOptions = Omit<PackagePlanForOptions, 'fetch'> & Pick<OnWorker, 'worker'>;
 
@@ -60,6 +64,7 @@ export function planFor(options: PlanForOptions & { frames: number }): Promise<W
 export function planFor(options: PlanForOptions): Promise<Plan>;
 export function preview(latents: LatentsInput, options: LinearPreviewOptions): Promise<{ data: Uint8ClampedArray<ArrayBuffer>; width: number; height: number }>;
 export function selftest(options: SelftestOptions): Promise<Selftest>;
+export function isSupported(options?: SupportOptions): Promise<Support>;
 export function tune(options?: TuneOptions): Promise<Tuning>;
 
 /**

@@ -2,7 +2,7 @@
 // The package in a worker, with the same methods. Work that takes time runs there, and pictures
 // come back without a copy.
 
-import { clipNow, pictureNow } from './copies.js';
+import { clipNow, latentsNow, pictureNow } from './copies.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { hub } from './hub.js';
 import { drawableOf } from './images.js';
@@ -10,7 +10,7 @@ import { isIterable } from './iterate.js';
 import { Link } from './link.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
-import { checkObject } from './options.js';
+import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
 import { transfer } from './transfer.js';
@@ -20,8 +20,8 @@ export { hub, transfer, WgvaeError };
 /** @typedef {import('./worker.js').WorkerOptions} Options */
 /** @typedef {{ signal?: AbortSignal, output?: string }} CallOptions */
 /**
- * @typedef {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number }}
- * Pictured
+ * @typedef {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number,
+ * replace?: boolean }} Pictured
  */
 
 const NEVER = new AbortController().signal;
@@ -40,6 +40,20 @@ export const families = ({ worker, wasm } = {}) => ask(worker, 'families', [wasm
 
 /** @param {import('./worker.js').OnWorker} [options] */
 export const version = ({ worker, wasm } = {}) => ask(worker, 'version', [wasm]);
+
+/**
+ * Never rejects: a worker that cannot start can do nothing, and the reason says why.
+ * @param {import('./worker.js').SupportOptions} [options]
+ * @returns {Promise<import('./index.js').Support>}
+ */
+export async function isSupported(options) {
+  try {
+    const { worker, ...others } = options ?? {};
+    return await ask(worker, 'isSupported', [others]);
+  } catch (error) {
+    return { webgpu: false, f16: false, cpu: false, reason: messageOf(error) };
+  }
+}
 
 /** @param {import('./worker.js').InspectOptions} options */
 export async function inspect(options) {
@@ -148,6 +162,7 @@ function withoutThreads(options, names) {
   for (const name of names) {
     if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
   }
+  if ('signal' in options) checkValue('signal', options.signal ?? null, SIGNAL);
   return options;
 }
 
@@ -180,7 +195,8 @@ class Remote {
   #link;
   #id;
   #end;
-  #previews = new Latest();
+  /** Decodes of which only the newest counts. */
+  #latest = new Latest();
   /** @type {Promise<void> | undefined} */
   #destroyed;
 
@@ -237,8 +253,8 @@ class Remote {
    */
   async preview(latents, options = {}) {
     checkObject(options);
-    const { maxSide = MAX_SIDE, signal, ...others } = options;
-    return this.decode(latents, { ...others, maxSide, signal: this.#previews.begin(signal) });
+    const { maxSide = MAX_SIDE, ...others } = options;
+    return this.decode(latents, { ...others, maxSide, replace: true });
   }
 
   /**
@@ -247,12 +263,23 @@ class Remote {
    */
   async decode(latents, options = {}) {
     checkObject(options);
-    const { canvas, ...others } = options;
-    if (!canvas && ON_DEVICE.includes(others.output ?? '')) throw mismatch('input', 'output', 'none on the device of a worker', `${others.output}`);
-    if (!canvas) return this.#ask('decode', [sendable(latents, 'latents')], others);
-    const context = bitmapContext(canvas);
+    const { canvas, replace = false, ...others } = options;
+    checkValue('replace', replace, FLAG);
+    if (!canvas && ON_DEVICE.includes(others.output ?? '')) throw onDevice(others.output);
+    const context = canvas && bitmapContext(canvas);
+    // Here, as the order of the calls is known only on this thread.
+    if (replace) others.signal = this.#latest.begin(others.signal);
+    if (!canvas || !context) return this.#ask('decode', [sendable(latents, 'latents')], others);
     show(canvas, context, await this.#ask('decode', [sendable(latents, 'latents')], { ...others, output: 'bitmap' }));
     return undefined;
+  }
+
+  /**
+   * @param {unknown} latents
+   * @param {CallOptions} [options]
+   */
+  decodeEach(latents, options) {
+    return this.#each('decodeEach', 'latents', latentsNow(latents), options);
   }
 
   /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
@@ -330,6 +357,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   async *#each(method, what, input, options) {
+    if (ON_DEVICE.includes(options?.output ?? '')) throw onDevice(options?.output);
     const signal = options?.signal ?? NEVER;
     const inputs = isIterable(input) && !isTensor(input) ? eachSendable(input, what) : await sendable(input, what);
     const { answer, release } = this.#call(method, [inputs], options);
@@ -353,6 +381,7 @@ class Remote {
    */
   #call(method, parameters, options) {
     if (this.#destroyed && method !== 'destroy') throw new WgvaeError('destroyed', 'the model was destroyed');
+    checkValue('signal', options?.signal ?? null, SIGNAL);
     options?.signal?.throwIfAborted();
     return this.#link.call('ask', [this.#id, method, [...parameters, options]]);
   }
@@ -389,6 +418,11 @@ function sendableNow(input) {
   // Its error is handled when its turn comes.
   drawn.catch(() => {});
   return drawn;
+}
+
+/** Returns the error for an output that cannot leave the worker. @param {string} [output] */
+function onDevice(output) {
+  return mismatch('input', 'output', 'none on the device of a worker', `${output}`);
 }
 
 /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */

@@ -1,10 +1,16 @@
 // Uses the package's types as an application would. It is only type-checked, never run.
-import { clearCache, createDecoder, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import { useDecoder } from 'wgvae/react';
 import * as worker from 'wgvae/worker';
 
 export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HTMLCanvasElement): Promise<number> {
   await using vae = await worker.createVae({ model: worker.transfer(new Uint8Array(await model.arrayBuffer()), []), clips: true });
   const { predicted_peak_bytes: peak } = await vae.planEncode({ width: 8, height: 8 });
+  const file: Blob = await vae.encode(pictures[0]!, { output: 'safetensors', seed: 7 });
+  const { shape }: { shape: number[] } = await vae.encode(pictures[0]!, { output: 'moments' });
+  console.log(file.size, shape);
+  // @ts-expect-error the parts of a clip are no files
+  vae.encodeClip(pictures, { output: 'npy' });
   for await (const frame of vae.clip(vae.encodeClip(pictures), { output: 'blob' })) {
     const size: number = frame.size;
     if (size > peak) break;
@@ -12,6 +18,8 @@ export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HT
   const nothing: undefined = await vae.decode('latents.npy', { canvas });
   // @ts-expect-error a worker has its own
   await worker.createDecoder({ model, fetch });
+  // @ts-expect-error the limit is maxBufferSize
+  console.log(vae.limits.maxBufferSize, vae.limits.maxBufferSizes);
   // @ts-expect-error it is a promise
   const bytes: number = vae.ledger().current;
   const { parts } = await planFor({ family: 'wan21', width: 8, height: 8, frames: 5 });
@@ -24,6 +32,9 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   const nothing: undefined = await decoder.decode({ buffer: latents, shape: [1, 4, 64, 64] }, { canvas });
   const bitmap: ImageBitmap = await decoder.decode({ data: new Float32Array(4), shape: [4, 1, 1] });
   const image: ImageData = await decoder.decode(new URL('https://example.org/latents.npy'), { output: 'image-data' });
+  for await (const each of decoder.decodeEach('latents.safetensors', { output: 'blob' })) console.log(each.size);
+  // @ts-expect-error each picture has its own index
+  decoder.decodeEach('latents.safetensors', { index: 1 });
   const { data, shape } = await decoder.decode('latents.safetensors', { output: 'raw', signal: AbortSignal.timeout(1000) });
   // @ts-expect-error there is no such precision
   await createDecoder({ model, precision: 'f8' }).catch((error) => (error instanceof WgvaeError ? error.smallest : undefined));
@@ -38,8 +49,22 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   known.push(info.adapter.type);
   // @ts-expect-error the limit is max_buffer_size
   known.push(info.adapter.limits.maxBufferSize);
-  console.log(known);
+  // @ts-expect-error the kernels are winograd_tile
+  known.push(info.adapter.kernels.winograd_tiles);
+  const { webgpu, f16, cpu, reason }: { webgpu: boolean; f16: boolean; cpu: boolean; reason?: string } = await isSupported();
+  console.log(known, webgpu, f16, cpu, reason);
   await clearCache();
   await decoder.destroy();
   return [nothing, plan.predicted_peak_bytes, bitmap.width, image.height, data.length, shape[1]].length;
+}
+
+export function inReact(model: File | undefined): number {
+  const { decoder, progress, error } = useDecoder(model && { model, precision: 'f32' });
+  const { decoder: vae } = useDecoder({ model: 'hf:owner/name' }, worker.createVae);
+  // @ts-expect-error a decoder does not encode
+  void decoder?.encode(model);
+  void vae?.encode(model!);
+  // @ts-expect-error the hook has a signal of its own
+  useDecoder({ model: 'taesd', signal: AbortSignal.timeout(1) });
+  return (progress?.done ?? 0) + String(error).length;
 }

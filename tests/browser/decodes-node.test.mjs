@@ -1,0 +1,127 @@
+// @ts-check
+// Decodes and encodes in Node on the CPU: the newest of several, each of a batch, and latents as
+// files.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+
+import { fill, fixture, modelFile } from './fixtures.mjs';
+import { readNpy, readSafetensors, writeSafetensors } from './safetensors.mjs';
+import { startServer } from './server.mjs';
+import { DIST } from './session.mjs';
+
+const RAW = /** @type {const} */ ({ output: 'raw' });
+
+/** @type {typeof import('../../web/src/index.js')} */
+let wgvae;
+/** @type {import('../../web/src/index.js').Vae} */
+let vae;
+/** Latents of two pictures. @type {{ data: Float32Array, shape: number[] }} */
+let batch;
+/** Both pictures, decoded one by one. @type {number[][]} */
+let pictures;
+before(async () => {
+  wgvae = await import(`${new URL('web/src/index.js', `file://${DIST}/`)}`);
+  const { config } = await fixture('toy_odd');
+  vae = await wgvae.createVae({ model: new Uint8Array(modelFile(config, { encoder: true })), config, device: 'cpu' });
+  const channels = vae.info.latent_channels;
+  batch = { data: fill('batch', 2 * channels * 6, 0, 1.7), shape: [2, channels, 2, 3] };
+  pictures = [];
+  for (const index of [0, 1]) pictures.push([...(await vae.decode(batch, { ...RAW, index })).data]);
+});
+after(() => vae.destroy());
+
+/**
+ * Returns the pictures of a batch as arrays.
+ * @param {AsyncIterable<import('../../web/src/index.js').RawImage>} images
+ */
+async function all(images) {
+  const found = [];
+  for await (const { data } of images) found.push([...data]);
+  return found;
+}
+
+describe('decodes with `replace`', () => {
+  it('end when a newer one begins, and leave all others alone', async () => {
+    const said = (/** @type {Promise<unknown>} */ decode) => decode.then(() => 'done', (error) => `${error.name} ${error.code} ${error instanceof wgvae.WgvaeError}`);
+    const other = vae.decode(batch, RAW);
+    // The first runs next, and the second waits behind it.
+    const older = [1, 2].map(() => said(vae.decode(batch, { ...RAW, replace: true })));
+    const [preview, newest] = [said(vae.preview(batch, { output: 'image-data' })), vae.decode(batch, { ...RAW, index: 1, replace: true })];
+    assert.deepEqual(await Promise.all([...older, preview]), Array(3).fill('AbortError replaced true'));
+    assert.deepEqual([...(await newest).data], pictures[1]);
+    assert.deepEqual([...(await other).data], pictures[0]);
+    assert.equal(await said(vae.decode(batch, /** @type {any} */ ({ ...RAW, replace: 'yes' }))), 'WgvaeError input true');
+  });
+
+  it('end while they run', async () => {
+    let isRunning = () => {};
+    const begun = new Promise((resolve) => { isRunning = () => resolve(undefined); });
+    const older = vae.decode(batch, { ...RAW, replace: true, onProgress: isRunning }).catch(({ code }) => code);
+    await begun;
+    const newest = await vae.decode(batch, { ...RAW, replace: true });
+    assert.equal(await older, 'replaced');
+    assert.deepEqual([...newest.data], pictures[0]);
+  });
+});
+
+describe('decodeEach', () => {
+  it('yields every picture, of latents as they were at the call', async () => {
+    const changed = { data: batch.data.slice(), shape: batch.shape };
+    const images = vae.decodeEach(changed, RAW);
+    changed.data.fill(0);
+    assert.deepEqual(await all(images), pictures);
+  });
+
+  it('reads an address once', async (t) => {
+    const server = await startServer({ root: DIST });
+    t.after(() => server.close());
+    const bytes = writeSafetensors([['latents', batch]]);
+    const url = server.route('/batch.safetensors', { bytes });
+    assert.deepEqual(await all(vae.decodeEach(url, RAW)), pictures);
+    assert.equal(server.seen('/batch.safetensors').length, 1);
+    assert.deepEqual(await all(vae.decodeEach(new Blob([bytes]), RAW)), pictures);
+  });
+
+  it('ends when its reader leaves or aborts, and takes no canvas and no index', async () => {
+    for await (const { data } of vae.decodeEach(batch, RAW)) {
+      assert.deepEqual([...data], pictures[0]);
+      break;
+    }
+    const controller = new AbortController();
+    const images = vae.decodeEach(batch, { ...RAW, signal: controller.signal });
+    await images.next();
+    controller.abort(new Error('enough'));
+    await assert.rejects(images.next(), /enough/);
+    for (const name of ['canvas', 'index', 'replace']) await assert.rejects(vae.decodeEach(batch, /** @type {any} */ ({ [name]: 1 })).next(), { code: 'input', message: new RegExp(`^${name}: .*an option "${name}"`) });
+  });
+});
+
+describe('latents as a file', () => {
+  const image = { data: fill('image', 3 * 32 * 24, 0, 0.5), shape: [1, 3, 24, 32] };
+
+  it('hold the mode, or a sample by its seed, and decode to the same', async () => {
+    /**
+     * @type {[import('../../web/src/index.js').LatentsFile, (file: Uint8Array) =>
+     * import('./safetensors.mjs').Tensor][]}
+     */
+    const kinds = [['safetensors', (file) => readSafetensors(file).tensor('latents')], ['npy', readNpy]];
+    for (const seed of [undefined, 7]) {
+      const latents = await vae.encode(image, { output: seed === undefined ? 'mode' : 'sample', seed });
+      const picture = await vae.decode(latents, RAW);
+      for (const [output, read] of kinds) {
+        const file = await vae.encode(image, { output, seed });
+        const { data, shape } = read(new Uint8Array(await file.arrayBuffer()));
+        assert.deepEqual([[...data], shape], [[...latents.data], latents.shape]);
+        assert.deepEqual([...(await vae.decode(file, RAW)).data], [...picture.data]);
+      }
+    }
+  });
+
+  it('say that they are unscaled, where they can', async () => {
+    const latents = await vae.encode(image, { unscaled: true });
+    const file = await vae.encode(image, { unscaled: true, output: 'safetensors' });
+    assert.equal(readSafetensors(new Uint8Array(await file.arrayBuffer())).metadata.unscaled, 'true');
+    assert.deepEqual([...(await vae.decode(file, RAW)).data], [...(await vae.decode(latents, RAW)).data]);
+  });
+});
