@@ -1,4 +1,4 @@
-"""The nodes of wgvae for ComfyUI: decode and encode latents within a memory budget.
+"""The nodes of wgvae for ComfyUI: a VAE for ComfyUI's own nodes, and others with a budget.
 
 Copy this folder to ComfyUI's ``custom_nodes``.
 """

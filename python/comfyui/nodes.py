@@ -31,7 +31,7 @@ class WgvaeLoader:
     def INPUT_TYPES(cls) -> dict[str, Any]:
         return {
             "required": {
-                "vae_name": (list(_models()), {"tooltip": "A .safetensors file of models/vae, checkpoints or vae_approx."}),
+                "vae_name": (list(_models()), {"tooltip": "A .safetensors or .sft file of models/vae, checkpoints or vae_approx."}),
                 "precision": (["auto", "f16", "f32", "fast"],),
             },
             "optional": {
@@ -53,7 +53,7 @@ class WgvaeLoader:
     ) -> tuple[EngineVae]:
         models = _models()
         if vae_name not in models:
-            raise wrong("vae_name", "a .safetensors file of models/vae, checkpoints or vae_approx", vae_name)
+            raise wrong("vae_name", "a .safetensors or .sft file of models/vae, checkpoints or vae_approx", vae_name)
         files = Files(*(folder_paths.get_full_path_or_raise(*half) for half in models[vae_name]))
         arguments = {"device": device, "precision": precision, "adapter": adapter or None, "family": family or None}
         return (EngineVae(files, memory_budget, **arguments),)

@@ -14,7 +14,7 @@ fn read_at(position: i32, extent: i32) -> i32 {
     return clamp(position, 0, extent - 1);
 }
 
-// True if what is read at `position` counts, and is not zero.
+// True inside the image, and on its mirrored border.
 fn is_inside(position: i32, extent: i32) -> bool {
     let beyond = i32(MIRROR);
     return position >= -beyond && position < extent + beyond;

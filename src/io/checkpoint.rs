@@ -280,8 +280,8 @@ impl Checkpoint {
 
         let shapes = shapes_of(&tensors);
         let mut derived = Derived::from_shapes(&name, &shapes)?;
-        if let (None, Some(stated)) = (&config, stated) {
-            derived.take_stated(&stated)?;
+        if config.is_none() {
+            stated.iter().try_for_each(|stated| derived.take_stated(stated))?;
         }
         let (layout, strange_in_encoder) = (names.layout, names.strange_in_encoder);
         let (unscaled, unknown) = (derived.unscaled().clone(), LatentScale::Unknown { candidates: Vec::new() });
@@ -366,18 +366,18 @@ struct Written {
     tensors: BTreeMap<String, StoredTensor>,
     /// `modelspec.architecture` of the first file that has it.
     architecture: Option<String>,
-    /// `config` of the first file that has it: JSON about the parts of a checkpoint.
-    stated: Option<String>,
+    /// `config` of each file that has it: JSON about the parts of a checkpoint.
+    stated: Vec<String>,
 }
 
 impl Written {
     async fn read(sources: &[Box<dyn ByteSource>]) -> Result<Self> {
-        let mut written = Self { tensors: BTreeMap::new(), architecture: None, stated: None };
+        let mut written = Self { tensors: BTreeMap::new(), architecture: None, stated: Vec::new() };
         for (index, source) in sources.iter().enumerate() {
             let header = read_header(source.as_ref()).await?;
             written.architecture =
                 written.architecture.or_else(|| header.metadata.get("modelspec.architecture").cloned());
-            written.stated = written.stated.or_else(|| header.metadata.get("config").cloned());
+            written.stated.extend(header.metadata.get("config").cloned());
             let prefix = half_prefix(header.tensors.keys().map(String::as_str));
             for (file_name, info) in header.tensors {
                 // Statistics of latents belong to neither half.

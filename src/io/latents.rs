@@ -26,7 +26,7 @@ const COMFY_FIRST_SCALE: f32 = 0.18215;
 
 /// Number of channels of `ComfyUI`'s latents for FLUX.2 and for LTX-2. They keep the scale of the
 /// diffusion model, because `ComfyUI`'s VAE undoes it. No other VAE has so many channels.
-const COMFY_MODELS_CHANNELS: u64 = 128;
+const MODEL_SCALE_CHANNELS: u64 = 128;
 
 /// Metadata key in files that this crate writes: `true` if the values are the VAE's own, else
 /// `false`.
@@ -79,8 +79,8 @@ pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) ->
     let scale = match &file {
         ArrayFile::Npy(_) => StoredScale { space: LatentSpace::Model, first_comfy: false },
         ArrayFile::Safetensors { header, name } => {
-            let is_models = matches!(header.tensors[name].shape[..], [_, COMFY_MODELS_CHANNELS, _, _, ..]);
-            let is_comfy = name == COMFY_TENSOR && !is_models;
+            let has_model_scale = matches!(header.tensors[name].shape[..], [_, MODEL_SCALE_CHANNELS, _, _, ..]);
+            let is_comfy = name == COMFY_TENSOR && !has_model_scale;
             let unscaled = is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
             StoredScale {
                 space: LatentSpace::from_unscaled(unscaled),

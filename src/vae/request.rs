@@ -89,7 +89,7 @@ impl Request {
         Self { size, output: Output::Tile, tiling: Tiling::Exact, ..*self }
     }
 
-    /// Returns the parts that the request has, each with a plan of its own.
+    /// Returns the parts that the request has, each with a plan. Plans may be equal.
     pub(super) fn parts(&self) -> &'static [Part] {
         match self.frames {
             Frames::Image => &[Part::Image],

@@ -130,8 +130,10 @@ async function partsAfter(model, size) {
 class Tally {
   #operation;
   #model;
-  /** Reports of the finished parts. @type {Set<import('./news.js').Report>} */
-  #reports = new Set();
+  /** Reports of the parts before the current one. @type {import('./news.js').Report[]} */
+  #reports = [];
+  /** Report of the last part that gave frames. @type {import('./news.js').Report | undefined} */
+  #last;
   #tell;
   frames = 0;
 
@@ -156,26 +158,22 @@ class Tally {
     const { frames_per_latent: step, fills_parts: fills } = this.#model.info;
     const latents = fills && this.#operation === 'encode' ? Math.ceil(frames / step) : Math.ceil((frames - 1) / step) + 1;
     const total = latents + after;
-    return ({ part = 0, ...progress }) => {
-      // Of a part that gave no frames.
-      if (part > this.#reports.size) this.#keepReport();
-      this.#tell({ ...progress, parts: { done: part, total: Math.max(total, part + 1) } });
+    return ({ part, finished, ...progress }) => {
+      if (finished) this.#reports.push(finished);
+      const done = part ?? this.#reports.length;
+      this.#tell({ ...progress, parts: { done, total: Math.max(total, done + 1) } });
     };
   }
 
   /** @param {number} frames that the last part gave, or was made of */
   add(frames) {
-    this.#keepReport();
+    this.#last = this.#model.report;
     this.frames += frames;
-  }
-
-  #keepReport() {
-    if (this.#model.report) this.#reports.add(this.#model.report);
   }
 
   /** @returns {ClipOutcome} */
   outcome() {
-    const reports = [...this.#reports];
+    const reports = this.#last ? [...this.#reports, this.#last] : this.#reports;
     const sum = (/** @type {(report: import('./news.js').Report) => number} */ of) => reports.reduce((total, report) => total + of(report), 0);
     const most = (/** @type {(report: import('./news.js').Report) => number} */ of) => Math.max(0, ...reports.map(of));
     return {

@@ -19,6 +19,8 @@ export class ClipRun {
   #begun;
   /** Number of parts that are done. */
   #done = 0;
+  /** Report of the last of them, until it was told. @type {import('./index.js').Report | undefined} */
+  #finished;
   /** Settles when nothing uses the clip. @type {Promise<unknown>} */
   #idle = Promise.resolve();
 
@@ -68,22 +70,32 @@ export class ClipRun {
   async part(phase, input, call) {
     const loaded = this.#loaded;
     const { clip, engine } = this.#begun;
-    const { onProgress = loaded.options.onProgress } = this.#options;
-    const inPart = onProgress && ((/** @type {import('./index.js').Progress} */ progress) => onProgress({ ...progress, part: this.#done }));
+    const onProgress = this.#inPart();
     try {
-      const result = await loaded.run(this.#options, false, async (signal) => {
+      const result = await loaded.run({ ...this.#options, onProgress }, false, async (signal) => {
         if (loaded.engine !== engine) throw new WgvaeError('device-lost', 'what the clip had kept was on a GPU device that is lost: begin it again');
-        const listener = loaded.listener(phase, inPart);
+        const listener = loaded.listener(phase, onProgress);
         const part = loaded.cancellable(signal, (cancel) => call(engine.vae, clip, cancel, listener));
         this.#idle = part.catch(() => {});
         return part;
       });
       this.#done += 1;
+      this.#finished = result?.report;
       return result;
     } finally {
       // An abort does not wait for the part that it stops.
       this.#idle.then(() => input?.free());
     }
+  }
+
+  /** Returns a listener that adds the part, and once the report of the part before. */
+  #inPart() {
+    const { onProgress = this.#loaded.options.onProgress } = this.#options;
+    return onProgress && ((/** @type {import('./index.js').Progress} */ progress) => {
+      const told = { ...progress, part: this.#done, ...(this.#finished && { finished: this.#finished }) };
+      this.#finished = undefined;
+      onProgress(told);
+    });
   }
 
   /** Frees the state of the clip. */

@@ -997,8 +997,13 @@ export interface Progress {
    * Current step: `device` or `weights`, the layer, or the next kernel, empty after the last one.
    */
   step: string;
-  /** Index of the part of a clip. Only in clips. */
+  /** Index of the part of a clip. Only while a part is prepared or runs. */
   part?: number;
+  /**
+   * Report of the part before, in the first progress of a part. A part may give no frames (LTX-2),
+   * so that nothing else tells its report.
+   */
+  finished?: Report;
 }
 
 /**

@@ -62,7 +62,7 @@ impl Derived {
     /// [`Error::Config`] if the entry describes another network.
     pub(crate) fn take_stated(&mut self, stated: &str) -> Result<()> {
         match &mut self.unscaled.network {
-            Network::Ltx2(ltx2) if self.halves.decoder => ltx2.take_stated(stated),
+            Network::Ltx2(ltx2) if self.halves.decoder => ltx2.take_stated(stated, self.halves.encoder),
             _ => Ok(()),
         }
     }

@@ -150,9 +150,9 @@ impl TileGrid {
 
     /// Returns the grid for an `output` that is cut so. One band holds a whole output whose filters
     /// have several parts if that takes far less memory: then the parts use one memory in turn. A
-    /// little less is no gain, because other stages of a pass may need as much for their filters,
-    /// and all of them get the larger band.
-    pub(super) fn of(self, output: &Partition, limits: &DeviceLimits) -> Self {
+    /// little less is no gain: other stages of the pass may need as much memory for their filters,
+    /// and what the larger band takes is there for the whole pass.
+    pub(super) fn widened_for(self, output: &Partition, limits: &DeviceLimits) -> Self {
         const LEAST_GAIN: u64 = 8;
         let whole = Self { band_columns: self.columns, band_rows: self.rows * TILE, ..self };
         let bytes = |grid: &Self| u64::from(grid.most_tiles(output)) * (grid.v_bytes() + grid.m_bytes());

@@ -92,7 +92,7 @@ struct InputFrames {
 
 /// Returns the scratch memory of a Winograd convolution.
 pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> Scratch {
-    let grid = grid(sizing.fused, conv, sizing.options, sizing.limits).of(output, sizing.limits);
+    let grid = grid(sizing.fused, conv, sizing.options, sizing.limits).widened_for(output, sizing.limits);
     let tiles = u64::from(grid.most_tiles(output));
     let filters = grid.filter_bytes();
     let filter_part = filters.min(grid.most_filter_bytes());
@@ -126,7 +126,7 @@ impl Lowering<'_> {
     pub(super) fn winograd(&mut self, conv: &Conv, chunk: usize, measure: bool) {
         let (input_shape, shape) = self.fused.shapes_of(conv);
         let output = &self.nodes[self.stage].partition;
-        let grid = grid(self.fused, conv, self.options, self.limits).of(output, self.limits);
+        let grid = grid(self.fused, conv, self.options, self.limits).widened_for(output, self.limits);
         let in_turn = grid.filters_in_turn(output);
         let filters = self.transformed_filters(conv, &grid, in_turn);
         let bias = self.bias(conv);
