@@ -11,7 +11,8 @@ use crate::tensor::{Bytes, Size};
 use crate::tiling::Grid;
 
 /// All plans of one request. An image has one plan. A clip has one for its first part and one for
-/// every later part, or one for all. In tiles, each size of tile has its own. Only one plan is prepared at a time.
+/// every later part, or one for all. In tiles, each size of tile has its own. Only one plan is
+/// prepared at a time.
 ///
 /// Each part of a clip has one frame of latents. In the first part that is one frame of pixels (in
 /// an encode by TAEHV, several), in the others several.
