@@ -181,7 +181,7 @@ fn filters_in_turn_take_less_and_change_no_bit() {
         (interpret(&plan, &weights, &latents.data), plan.memory.peak())
     };
     let ((whole, all), (found, fewer)) = (with(choice.winograd_scratch_bytes), with(1 << 16));
-    // All 36 x 96 x 96 floats at once take more.
-    assert!(fewer.0 + (1 << 20) < all.0, "{fewer}, {all} with all filters at once");
+    // All 36 x 96 x 96 floats are 1.3 MB, a part of them 256 KiB.
+    assert!(fewer.0 + (1 << 19) < all.0, "{fewer}, {all} with all filters at once");
     assert_same_bits(&found, &whole, "filters in turn");
 }
