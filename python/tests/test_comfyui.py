@@ -254,7 +254,7 @@ def test_models_of_three_folders(
     assert images.shape == (1, 32, 24, 3) and tiny.encode(images).shape == latents.shape
     with pytest.raises(wgvae.errors.InputError, match="expected a VAE of one file, found"):
         tiny.get_sd()
-    with pytest.raises(wgvae.errors.InputError, match="vae_name: expected a .safetensors file"):
+    with pytest.raises(wgvae.errors.InputError, match="vae_name: expected a .safetensors or .sft file"):
         call(nodes, "WgvaeLoader", vae_name="checkpoints/old.ckpt", **arguments)
 
 
