@@ -79,12 +79,12 @@ fn wan_22_has_patches_and_a_decoder_of_other_widths() {
 fn a_decoder_may_make_four_pixels_of_one() {
     let folder = folder_of("toy_wan_upscale2x");
     assert_golden(&encoded(&folder, &[]), &fixture("toy_wan_upscale2x", "encoded"));
-    folder.write_latents(&Entry::f32(&formula::latents(&[1, 16, 5, 3])));
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 16, 3, 5])));
     assert_golden(&decoded(&folder, "model", "latents.safetensors", &[]), &fixture("toy_wan_upscale2x", "image"));
     // Sizes of tiles and previews are those of the decode.
     let more = |more: &[&str]| decoded(&folder, "model", "latents.safetensors", more).shape;
-    assert_eq!(more(&["--tiling", "cosine", "--tile-size", "64", "--tile-overlap", "16"]), [1, 3, 80, 48]);
-    assert_eq!(more(&["--preview", "40"]), [1, 3, 32, 16]);
+    assert_eq!(more(&["--tiling", "cosine", "--tile-size", "64", "--tile-overlap", "16"]), [1, 3, 48, 80]);
+    assert_eq!(more(&["--preview", "40"]), [1, 3, 16, 32]);
     let inspected = folder.run_without_adapter(&["inspect", "--model", "model"]).ok().stdout;
     assert!(inspected.contains("16 channels, 8 pixels a side each, 16 in a decode"), "{inspected}");
     let words = ["decodes are as large as its images", "16 pixels a latent in a decode"];

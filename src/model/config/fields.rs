@@ -111,8 +111,9 @@ impl<'a> Fields<'a> {
 
     /// Checks that a field is absent or `wanted`, as JSON. Any other value means another network.
     pub(super) fn only(&self, field: &str, wanted: &str) -> Result<()> {
-        match self.get(field) {
-            Some(value) if value.to_string() != wanted => Err(invalid(field, wanted, show(value))),
+        let found = self.get(field).map(show);
+        match found {
+            Some(found) if found != wanted => Err(invalid(field, wanted, found)),
             _ => Ok(()),
         }
     }
