@@ -25,12 +25,14 @@ inBrowsers({}, (session) => {
       const plan = decoder.planClip({ width: 24, height: 16, output: 'raw' });
       /** @type {number[]} */
       const parts = [];
-      const onProgress = (/** @type {import('../../web/src/index.js').Progress} */ { part = -1 }) => {
+      let reports = 0;
+      const onProgress = (/** @type {import('../../web/src/index.js').Progress} */ { part = -1, finished }) => {
         if (parts.at(-1) !== part) parts.push(part);
+        if (finished) reports += 1;
       };
       const { frames, peaks, shape } = await lab.clip(decoder, `${folder}latents.safetensors`, { onProgress });
       await decoder.destroy();
-      return { frames: frames.map(lab.base64), shape, peaks: [plan.predicted_peak_bytes, Math.max(...peaks)], after: plan.parts_after, parts, left: lab.gpu.liveBytes() };
+      return { frames: frames.map(lab.base64), shape, peaks: [plan.predicted_peak_bytes, Math.max(...peaks)], after: plan.parts_after, parts, reports, left: lab.gpu.liveBytes() };
     }, session.model(`${MODEL}/`));
     const [, , count, height, width] = frames.shape;
     assert.deepEqual([found.frames.length, found.shape], [count, [3, height, width]]);
@@ -44,6 +46,8 @@ inBrowsers({}, (session) => {
     assert.ok(error <= 1e-5, `relative max error ${error}`);
     assert.equal(found.peaks[1], found.peaks[0]);
     assert.ok(found.after > 0 && found.left === 0, `${found.after} parts later, ${found.left} bytes left`);
+    // Each part but the last is reported with the next, frames or not.
+    assert.equal(found.reports, found.parts.length - 1);
     assert.deepEqual(found.parts, Array.from({ length: latents.shape[2] + found.after }, (_, part) => part));
   });
 });

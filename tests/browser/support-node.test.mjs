@@ -1,5 +1,5 @@
 // @ts-check
-// What isSupported tells in Node, which has no WebGPU, and of stand-ins for a GPU and for a browser
+// Answers of isSupported in Node, which has no WebGPU, and of stand-ins for a GPU and for a browser
 // that refuses WebAssembly. It rejects nothing.
 
 import assert from 'node:assert/strict';

@@ -93,11 +93,11 @@ fn a_sixteenth_will_do() {
     }
 }
 
-/// Tests clips of Wan 2.2 in its two sizes: at most this without a budget, and within half of it.
-#[test]
-fn clips_of_wan22() {
-    let config = Family::find("wan22").unwrap().config();
-    for ((width, height), [decode, encode]) in [((832, 480), [3422, 1291]), ((1280, 704), [5755, 1849])] {
+/// Tests clips of `family`: width and height, and the most MiB of a decode and of an encode without
+/// a budget. Plans within half of the peak are found, too.
+fn clips(family: &str, targets: &[((u32, u32), [u64; 2])]) {
+    let config = Family::find(family).unwrap().config();
+    for &((width, height), [decode, encode]) in targets {
         let image = Size { width, height };
         let latents = config.latent_size(image, LatentSpace::Model);
         let decoded = |memory_budget| {
@@ -118,6 +118,17 @@ fn clips_of_wan22() {
             assert!(within <= half, "{image}: {within} within {half}");
         }
     }
+}
+
+#[test]
+fn clips_of_wan22() {
+    clips("wan22", &[((832, 480), [3422, 1291]), ((1280, 704), [5755, 1849])]);
+}
+
+/// Tests LTX-2, whose widest filters are transformed in turn, at 1920x1088 in a larger band.
+#[test]
+fn clips_of_ltx2() {
+    clips("ltx2", &[((832, 480), [1668, 2045]), ((1280, 704), [2323, 2860]), ((1920, 1088), [3311, 4227])]);
 }
 
 /// Tests a clip at 1280x720: within 2 GiB at no more than 1.5 times the work, and within 1 GiB.
