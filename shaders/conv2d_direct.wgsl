@@ -1,4 +1,4 @@
-// conv2d_direct: y = relu?(3x3 convolution of x, stride 1, padding 1 by zeros or mirrored pixels,
+// conv2d_direct: y = relu?(3x3 convolution of x, stride 1, padding 1 as in `border`,
 // + bias). Register tile over pixels of a row.
 //
 // For convolutions where Winograd does not pay: few input or output channels. With taps in time,

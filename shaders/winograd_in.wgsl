@@ -1,7 +1,7 @@
 // winograd_in: v = B^T d B of 6x6 input tiles, for Winograd F(4x4, 3x3), points 0, +-1/sqrt(2),
 // +-sqrt(2), infinity.
 //
-// d is the input that the convolution reads, zero or mirrored outside the image. If NORMALIZE, it
+// d is the input that the convolution reads; `border` has the pixels beyond. If NORMALIZE, it
 // is group-normalised; if ACTIVATION, activated. If SHIFT is 1, it is doubled in size, by nearest
 // neighbour or, if SHUFFLE, from four times the channels. Tiles step by 4 pixels. The channels of
 // all frames follow one another in x and in v, and v may hold more than this launch writes. One

@@ -5,7 +5,7 @@ use pollster::block_on;
 use pyo3::prelude::*;
 use wgvae::images::Pixels;
 use wgvae::internals::clips::TimeFactor;
-use wgvae::{Directions, Error, LoadOptions, Size};
+use wgvae::{DecodeOptions, Directions, EncodeOptions, Error, LoadOptions, Size};
 
 use crate::arrays::{Array, Values, array};
 use crate::device::Device;
@@ -27,13 +27,13 @@ pub(crate) fn decode(
     options: &Options,
     watch: &mut Watch,
 ) -> Result<(), Stop> {
-    let decode = options.decode()?;
     let [count, channels, height, width] = *latents.shape() else {
         return Err(Error::input("latents", "a shape [t, c, h, w]", format!("{:?}", latents.shape())).into());
     };
     if latents.shape().contains(&0) {
         return Err(Error::input("latents", "no empty axes", format!("{:?}", latents.shape())).into());
     }
+    let decode = DecodeOptions { clip_latents: u32::try_from(count).ok(), ..options.decode()? };
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: true, ..load })?;
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
@@ -96,7 +96,7 @@ pub(crate) fn encode(
     options: &Options,
     watch: &mut Watch,
 ) -> Result<(), Stop> {
-    let (encode, wanted) = (options.encode()?, options.wanted());
+    let wanted = options.wanted();
     let [count, channels, height, width] = image_axes(frames, 3)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
@@ -108,6 +108,7 @@ pub(crate) fn encode(
         let next = (count as u64).saturating_add(factor.missing(count as u64));
         Error::input("frames", format!("as many as latents have, such as {next}"), count.to_string())
     })?;
+    let encode = EncodeOptions { clip_latents: u32::try_from(parts).ok(), ..options.encode()? };
     let mut clip = block_on(vae.encode_clip(size, &encode))?;
     (watch.image, watch.images) = (0, u32::try_from(parts).unwrap_or(u32::MAX));
     let mut next = 0;

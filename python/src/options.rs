@@ -28,6 +28,8 @@ pub(crate) struct Options {
     /// True to prefer memory to speed.
     least_memory: bool,
     parking: String,
+    /// The most latents of a clip.
+    clip_latents: Option<u32>,
     /// True if an encode returns the distribution itself.
     moments: bool,
     /// Seed with which an encode samples from the distribution.
@@ -92,6 +94,7 @@ impl Options {
             least_memory: self.least_memory,
             parking: self.parking()?,
             tiling: Tiling::Exact,
+            clip_latents: self.clip_latents,
         })
     }
 
@@ -101,7 +104,8 @@ impl Options {
     /// [`Error::Input`] for unknown words.
     pub(crate) fn encode(&self) -> Result<EncodeOptions, Error> {
         let (memory_budget, parking) = (self.memory_budget.map(Bytes), self.parking()?);
-        Ok(EncodeOptions { profile: false, memory_budget, least_memory: self.least_memory, parking })
+        let (least_memory, clip_latents) = (self.least_memory, self.clip_latents);
+        Ok(EncodeOptions { profile: false, memory_budget, least_memory, parking, clip_latents })
     }
 
     fn parking(&self) -> Result<Parking, Error> {

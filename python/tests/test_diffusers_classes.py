@@ -68,6 +68,12 @@ HUNYUAN = {
     "sample_size": 64,
     "scaling_factor": 0.75289,
 }
+HUNYUAN_VIDEO = {
+    "latent_channels": 8,
+    "block_out_channels": [16, 32, 32],
+    "layers_per_block": 1,
+    "spatial_compression_ratio": 4,
+}
 LTX2 = {
     "latent_channels": 8,
     "block_out_channels": [16, 32, 64, 128],
@@ -136,6 +142,12 @@ CASES = {
         (1, 3, 1, 24, 16),
     ),
     "wan 2.2": Case("AutoencoderKLWan", WAN22, (1, 48, 2, 2, 3), (1, 3, 5, 32, 32)),
+    "hunyuan video 1.5": Case(
+        "AutoencoderKLHunyuanVideo15", HUNYUAN_VIDEO, (2, 8, 3, 3, 2), (1, 3, 9, 8, 12)
+    ),
+    "hunyuan video 1.5, one frame": Case(
+        "AutoencoderKLHunyuanVideo15", HUNYUAN_VIDEO, (1, 8, 1, 3, 2), (2, 3, 1, 12, 8)
+    ),
     "ltx-2": Case("AutoencoderKLLTX2Video", LTX2, (2, 8, 3, 2, 3), (1, 3, 9, 24, 16)),
     "ltx-2, one frame": Case("AutoencoderKLLTX2Video", LTX2, (1, 8, 1, 3, 2), (2, 3, 1, 16, 24)),
     "ltx-2.3": Case("AutoencoderKLLTX2Video", LTX2_3, (1, 8, 9, 3, 2), (1, 3, 17, 16, 24)),

@@ -14,6 +14,7 @@ class Options(TypedDict):
     memory_budget: int | None
     least_memory: bool
     parking: str
+    clip_latents: int | None
     moments: bool
     seed: int | None
     max_side: int | None

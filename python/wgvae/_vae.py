@@ -430,8 +430,10 @@ class Vae:
         unscaled: bool,
         parking: Parking,
         clip: bool,
+        latents: int | None = None,
     ) -> Plan:
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
+        options["clip_latents"] = latents
         height, width = _number("height", height, "pixels"), _number("width", width, "pixels")
         text, facts_json = self._model.plan(height, width, bool(encode), clip, options)
         facts = json.loads(facts_json)
@@ -595,12 +597,15 @@ class Clip:
         output: Output = "uint8",
         unscaled: bool = False,
         parking: Parking = "auto",
+        clip_latents: int | None = None,
     ) -> Plan:
-        """Plans the decode or the encode of a clip of any length.
+        """Plans the decode or the encode of a clip.
 
-        Arguments and errors are those of :meth:`Vae.plan`.
+        ``clip_latents`` is the most frames of latents that the clip has, 33 if None. Only the memory
+        of HunyuanVideo 1.5 depends on it. Other arguments and errors are those of :meth:`Vae.plan`.
         """
-        return self._vae._plan(height, width, memory_budget, encode, output, unscaled, parking, clip=True)
+        latents = None if clip_latents is None else _number("clip_latents", clip_latents, "latents")
+        return self._vae._plan(height, width, memory_budget, encode, output, unscaled, parking, clip=True, latents=latents)
 
 
 def _not_found(path: str) -> ModelNotFoundError:
@@ -659,6 +664,7 @@ def _options(
         "memory_budget": budget,
         "least_memory": least_memory,
         "parking": _word("parking", parking),
+        "clip_latents": None,
         "moments": moments,
         "seed": seed,
         "max_side": None,

@@ -1,7 +1,8 @@
 //! Direct 3x3 convolution for few channels. Shader: `conv2d_direct.wgsl`.
 
 use crate::kernels::choice::DirectTile;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params};
+use crate::kernels::{Access, Interface, Launch, Value, Variant, border, groups, kernel, params};
+use crate::model::graph::Border;
 use crate::tensor::Storage;
 
 params! {
@@ -30,8 +31,8 @@ pub struct Conv2dDirect {
     pub upsample: bool,
     /// Taps in time.
     pub times: u32,
-    /// True if x is mirrored at the image's borders, instead of zero beyond them.
-    pub mirror: bool,
+    /// Border of the image, of a filter that keeps the size.
+    pub border: Border,
     /// True if the result is cut off below 0.
     pub relu: bool,
     /// Register tile.
@@ -57,7 +58,7 @@ impl Conv2dDirect {
                     ("TAPS_T", Value::U32(self.times)),
                     ("SHIFT", Value::U32(u32::from(self.upsample))),
                     ("RELU", Value::Bool(self.relu)),
-                    ("MIRROR", Value::Bool(self.mirror)),
+                    border::value(self.border),
                     ("Stored", Value::Type(self.input.wgsl_type())),
                     ("Output", Value::Type(self.output.wgsl_type())),
                 ],

@@ -6,6 +6,7 @@
 
 pub mod activation;
 pub mod attention;
+mod border;
 pub mod choice;
 pub mod conv2d_direct;
 pub mod edges;

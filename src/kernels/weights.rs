@@ -71,7 +71,7 @@ impl WeightLayout {
             WeightSlice::Tap { taps, .. } | WeightSlice::SumOfTaps { taps } => {
                 Some(u64::from(rows) * rest * u64::from(taps))
             }
-            WeightSlice::Rows { of, .. } => Some(u64::from(of) * rest),
+            WeightSlice::Rows { of, summed, .. } => Some(u64::from(of) * rest * u64::from(summed)),
             WeightSlice::Filled { block } => Some(u64::from(rows / block.next_multiple_of(4).max(1) * block) * rest),
             WeightSlice::Inputs { of, .. } => Some(u64::from(rows) * rest * u64::from(of)),
             WeightSlice::Zeros | WeightSlice::Ones | WeightSlice::Transform => None,
@@ -158,7 +158,7 @@ impl Taken {
                 let taps = taps as usize;
                 Self { first: index as usize * area, row: c_in * taps * area, input: taps * area, ..whole }
             }
-            WeightSlice::SumOfTaps { taps } => {
+            WeightSlice::SumOfTaps { taps } | WeightSlice::Rows { summed: taps @ 2.., .. } => {
                 let taps = taps as usize;
                 Self { count: taps, step: area, row: c_in * taps * area, input: taps * area, ..whole }
             }

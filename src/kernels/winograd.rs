@@ -2,10 +2,10 @@
 //! `winograd_{weights,in,out}.wgsl` and their variants. The 36 products between the transforms are
 //! a [`crate::kernels::matmul`].
 
-use crate::kernels::activation;
 use crate::kernels::choice::Transforms;
 use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, kernel, params};
-use crate::model::graph::{Activation, Doubling};
+use crate::kernels::{activation, border};
+use crate::model::graph::{Activation, Border, Doubling};
 use crate::tensor::Storage;
 
 /// Output pixels along one side of a tile.
@@ -93,8 +93,8 @@ pub struct WinogradPrologue {
     pub activation: Option<Activation>,
     /// Doubling of the size.
     pub doubling: Option<Doubling>,
-    /// True if the result is mirrored at the image's borders, instead of zero beyond them.
-    pub mirror: bool,
+    /// Border of the image, of a filter that keeps the size.
+    pub border: Border,
 }
 
 /// Interface of `winograd_in_pairs`.
@@ -125,7 +125,7 @@ pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradProlo
         ("SHIFT", Value::U32(u32::from(prologue.doubling.is_some()))),
         ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
         ("HALVES", Value::Bool(storages.transformed != Storage::F32)),
-        ("MIRROR", Value::Bool(prologue.mirror)),
+        border::value(prologue.border),
     ];
     let (file, workgroups) = match transforms {
         Transforms::Runs => {

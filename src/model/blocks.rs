@@ -1,6 +1,8 @@
 //! Building blocks of several networks: resnets, attention, and the middle block.
 
-use super::graph::{Border, Conv2d, Graph, PastFrames, PixelNormKind, Regroup, TensorId, Time, WeightSlice, Window};
+use super::graph::{
+    Border, Conv2d, Graph, PastFrames, PixelNormKind, Regroup, Sight, TensorId, Time, WeightSlice, Window,
+};
 
 /// The eps of every group norm (`resnet_eps=1e-6`; torch's default of 1e-5 is not used).
 const NORM_EPS: f32 = 1e-6;
@@ -55,11 +57,13 @@ pub(super) struct Blocks {
     pub(super) kernel: Kernel,
     /// Border of the 3x3 convolutions that keep the size.
     pub(super) border: Border,
+    /// Frames that attention sees.
+    pub(super) sight: Sight,
 }
 
 impl Blocks {
     pub(super) fn new(norm: NormKind, kernel: Kernel) -> Self {
-        Self { graph: Graph::default(), norm, kernel, border: Border::Around }
+        Self { graph: Graph::default(), norm, kernel, border: Border::Around, sight: Sight::Own }
     }
 
     /// Adds a 3x3 convolution to `channels` channels.
@@ -153,9 +157,9 @@ impl Blocks {
     pub(super) fn attention_named(&mut self, name: &str, x: TensorId, [norm, last]: [&str; 2]) -> TensorId {
         let channels = self.graph.shape(x).channels;
         let normed = self.norm(&format!("{name}.{norm}"), x);
-        let [query, key, value] =
+        let seen =
             ["to_q", "to_k", "to_v"].map(|part| self.graph.conv2d(&format!("{name}.{part}"), normed, channels, 1));
-        let mixed = self.graph.attention(name, query, key, value);
+        let mixed = self.graph.attention(name, seen, self.sight);
         let branch = self.graph.conv2d(&format!("{name}.{last}"), mixed, channels, 1);
         self.graph.add(x, branch)
     }

@@ -6,6 +6,7 @@ mod check;
 mod classes;
 mod families;
 mod fields;
+mod hunyuan_video;
 mod json;
 mod latents;
 mod ltx2;
@@ -14,6 +15,7 @@ mod network;
 mod shapes;
 
 pub use self::families::{FAMILIES, Family};
+pub use self::hunyuan_video::HunyuanVideo;
 pub use self::json::is_supported_class;
 pub use self::latents::{LatentSpace, OwnLatents, Packing};
 pub use self::ltx2::{Ltx2, Ltx2Level, SizeChange};

@@ -1,15 +1,15 @@
 //! A graph of operations on NHWC tensors with batch 1, in execution order. Each new node infers the
 //! shape of its output.
 //!
-//! Builders (`model/{kl,hunyuan_image,tiny,wan,seedvr,ltx2}.rs`) write the graph of a network, and
+//! Builders (`model/{kl,hunyuan_image,hunyuan_video,tiny,wan,seedvr,ltx2}.rs`) write the graph of a network, and
 //! `plan` runs it.
 //! Nothing else knows a family.
 
 mod operations;
 
 pub use self::operations::{
-    Activation, Border, Conv2d, Doubling, Ending, Op, PastFrames, PixelNormKind, Regroup, Resize, Time, Transform,
-    WINDOW, Weight, WeightSlice, Window,
+    Activation, Border, Conv2d, Doubling, Ending, Op, PastFrames, PixelNormKind, Regroup, Resize, Sight, Time,
+    Transform, WINDOW, Weight, WeightSlice, Window,
 };
 
 /// Index of a tensor in a [`Graph`].
@@ -232,9 +232,9 @@ impl Graph {
         self.regroup("patches", input, Regroup { resize, by_column, ..Regroup::COPY }, channels, None)
     }
 
-    /// Adds single-head attention over all pixels of each frame.
-    pub fn attention(&mut self, name: &str, query: TensorId, key: TensorId, value: TensorId) -> TensorId {
-        self.push(name.to_owned(), Op::Attention, &[query, key, value], self.shape(value))
+    /// Adds single-head attention over all pixels of the frames in `sight`.
+    pub fn attention(&mut self, name: &str, [query, key, value]: [TensorId; 3], sight: Sight) -> TensorId {
+        self.push(name.to_owned(), Op::Attention(sight), &[query, key, value], self.shape(value))
     }
 
     /// Adds the output.

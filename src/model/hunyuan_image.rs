@@ -83,7 +83,7 @@ fn resample(blocks: &mut Blocks, name: &str, x: TensorId, channels: u32, resize:
     // in f32, and half of the result takes less memory.
     let half = channels * 2;
     for row in 0..2 {
-        let take = WeightSlice::Rows { start: row * half, block: half, step: half * 2, of: half * 2 };
+        let take = WeightSlice::Rows { start: row * half, block: half, step: half * 2, of: half * 2, summed: 1 };
         let mut filter = Conv2d::of(&conv, Window::same(3)).taking(take);
         filter.bias.take = take;
         let moved = blocks.graph.convolution(&format!("{conv}.{row}"), x, half, filter);

@@ -8,6 +8,7 @@ pub mod tensors;
 
 pub mod blocks;
 mod hunyuan_image;
+mod hunyuan_video;
 mod kl;
 mod ltx2;
 mod seedvr;

@@ -6,7 +6,7 @@ use super::blocks::Part;
 use super::config::{AutoencoderConfig, LatentSpace, Network};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
-use super::{hunyuan_image, kl, ltx2, seedvr, tiny, wan};
+use super::{hunyuan_image, hunyuan_video, kl, ltx2, seedvr, tiny, wan};
 use crate::tensor::Size;
 
 /// Builds the decoder's graph for one frame of latents of `latent_size`. Its output is an image
@@ -46,6 +46,7 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
         Network::Wan(network) => wan::decoder(network, part, shape, transform, config.out_channels),
         Network::SeedVr(network) => seedvr::decoder(network, part, shape, transform, config.out_channels),
         Network::Ltx2(network) => ltx2::decoder(network, part, shape, transform, config.out_channels),
+        Network::HunyuanVideo(network) => hunyuan_video::decoder(network, part, shape, transform, config.out_channels),
     }
 }
 
@@ -72,6 +73,7 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
         Network::Wan(network) => wan::encoder(network, part, shape, channels),
         Network::SeedVr(network) => seedvr::encoder(network, part, shape, channels),
         Network::Ltx2(network) => ltx2::encoder(network, part, shape, config.latent_channels),
+        Network::HunyuanVideo(network) => hunyuan_video::encoder(network, part, shape, channels),
     }
 }
 

@@ -76,7 +76,10 @@ fn upsample(blocks: &mut Blocks, name: &str, x: TensorId, times: u32, part: Part
     let (take, phases) = match (times, part) {
         (1, _) => (WeightSlice::All, 1),
         (_, Part::Next) => (WeightSlice::Frames { frames: times, parts: 4, block: channels }, times),
-        _ => (WeightSlice::Rows { start: 0, block: channels, step: times * channels, of: 4 * times * channels }, 1),
+        _ => {
+            let of = 4 * times * channels;
+            (WeightSlice::Rows { start: 0, block: channels, step: times * channels, of, summed: 1 }, 1)
+        }
     };
     let mut conv = Conv2d { phases, ..Conv2d::of(&upscale, Window::same(1)).taking(take) };
     conv.bias.take = take;

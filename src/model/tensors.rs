@@ -22,7 +22,7 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
             | Op::Double(_)
             | Op::Add
             | Op::Regroup(_)
-            | Op::Attention
+            | Op::Attention(_)
             | Op::Output(_) => {}
         }
     }
@@ -46,7 +46,12 @@ fn stored(weight: &Weight, mut shape: Vec<u64>) -> Option<Vec<u64>> {
     match weight.take {
         WeightSlice::All | WeightSlice::Frames { .. } | WeightSlice::Filled { .. } => {}
         WeightSlice::Tap { taps, .. } | WeightSlice::SumOfTaps { taps } => shape.insert(2, u64::from(taps)),
-        WeightSlice::Rows { of, .. } => shape[0] = u64::from(of),
+        WeightSlice::Rows { of, summed, .. } => {
+            shape[0] = u64::from(of);
+            if summed > 1 {
+                shape.insert(2, u64::from(summed));
+            }
+        }
         WeightSlice::Inputs { of, .. } => shape[1] *= u64::from(of),
         WeightSlice::InputTaps { taps, .. } => {
             shape.remove(2);

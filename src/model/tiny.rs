@@ -245,7 +245,7 @@ impl<'a> Layers<'a> {
             let channels = self.graph.shape(x).channels;
             let later = u32::try_from(later).unwrap_or(u32::MAX);
             let (start, of) = ((stored - later) * channels, stored * channels);
-            let rows = WeightSlice::Rows { start, block: count * channels, step: of, of };
+            let rows = WeightSlice::Rows { start, block: count * channels, step: of, of, summed: 1 };
             let conv = Conv2d::of(&name, Window::same(1)).without_bias().taking(rows);
             self.graph.convolution(&name, x, channels, Conv2d { phases: count, ..conv })
         };

@@ -9,8 +9,8 @@
 use super::blocks::{Blocks, Kernel, NormKind, Part};
 use super::config::Wan;
 use super::graph::{
-    Border, Conv2d, Ending, Graph, PastFrames, PixelNormKind, Regroup, Shape, TensorId, Time, Transform, WeightSlice,
-    Window,
+    Border, Conv2d, Ending, Graph, PastFrames, PixelNormKind, Regroup, Shape, Sight, TensorId, Time, Transform,
+    WeightSlice, Window,
 };
 
 /// The tap in time that sees a single image.
@@ -172,14 +172,14 @@ fn halve_time(blocks: &mut Blocks, name: String, x: TensorId, part: Part) -> Ten
 fn attention(blocks: &mut Blocks, name: &str, x: TensorId) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let normed = blocks.norm(&format!("{name}.norm"), x);
-    let [query, key, value] = [0, 1, 2].map(|third| {
+    let seen = [0, 1, 2].map(|third| {
         let of = channels * 3;
-        let rows = WeightSlice::Rows { start: third * channels, block: channels, step: of, of };
+        let rows = WeightSlice::Rows { start: third * channels, block: channels, step: of, of, summed: 1 };
         let mut conv = Conv2d::of(&format!("{name}.to_qkv"), Window::same(1)).taking(rows);
         conv.bias.take = rows;
         blocks.graph.convolution(&format!("{name}.to_qkv.{third}"), normed, channels, conv)
     });
-    let mixed = blocks.graph.attention(name, query, key, value);
+    let mixed = blocks.graph.attention(name, seen, Sight::Own);
     let branch = blocks.graph.conv2d(&format!("{name}.proj"), mixed, channels, 1);
     blocks.graph.add(x, branch)
 }

@@ -109,10 +109,10 @@ impl Fusing<'_> {
                 let shortcut = Shortcut { sum, ..Shortcut::new(name.clone(), *regroup, input, output) };
                 self.fused.stages.push(Stage::Shortcut(shortcut));
             }
-            Op::Attention => {
+            Op::Attention(sight) => {
                 let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
                 assert_eq!(self.fused.shape(output).frames, 1, "expected attention over one frame at {name}");
-                self.fused.stages.push(Stage::Attention { name: name.clone(), inputs, output });
+                self.fused.stages.push(Stage::Attention { name: name.clone(), inputs, sight: *sight, output });
             }
             Op::Output(ending) => {
                 let input = self.stored(node.inputs[0], name);

@@ -4,7 +4,7 @@
 //! stages that read the tensor apply the norm.
 
 use crate::model::graph::{
-    Activation, Border, Doubling, Ending, Regroup, Shape, TensorId, Time, Transform, Weight, Window,
+    Activation, Doubling, Ending, Regroup, Shape, Sight, TensorId, Time, Transform, Weight, Window,
 };
 use crate::plan::turns::Turns;
 use crate::tensor::Storage;
@@ -127,11 +127,6 @@ pub struct Conv {
 }
 
 impl Conv {
-    /// True if the input is mirrored at its borders.
-    pub(super) fn mirrors(&self) -> bool {
-        self.window.border == Border::Mirror
-    }
-
     /// Returns the number of past frames that the filter reads.
     pub(super) fn before(&self) -> u32 {
         self.time.map_or(0, Time::before)
@@ -231,12 +226,14 @@ pub enum Stage {
     Conv(Box<Conv>),
     /// A shortcut without weights.
     Shortcut(Shortcut),
-    /// Attention over all pixels.
+    /// Attention over all pixels of some frames.
     Attention {
         /// Name of the module.
         name: String,
         /// Query, key, value.
         inputs: [TensorId; 3],
+        /// Frames whose keys and values it sees.
+        sight: Sight,
         /// Tensor that it produces.
         output: TensorId,
     },

@@ -90,6 +90,8 @@ pub struct PlanOptions {
     pub weights: Weights,
     /// States that are kept in host memory between runs.
     pub host_states: HostStates,
+    /// The most latents of the clip, for networks that keep something of every one.
+    pub clip_latents: u32,
     /// Bytes of weights on the device besides the plan's own. These are the weights of the other
     /// direction, if a model is loaded for both.
     pub other_weights: Bytes,
@@ -146,6 +148,7 @@ impl PlanOptions {
             parking: false,
             weights: Weights::Device,
             host_states: HostStates::None,
+            clip_latents: 1,
             other_weights: Bytes(0),
         }
     }

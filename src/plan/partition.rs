@@ -82,6 +82,13 @@ impl Partition {
         RowRange { start, end: self.height.min(start.saturating_add(self.rows)) }
     }
 
+    /// Returns the bytes of chunk `index`, padded to a multiple of four pixels. A row has `width`
+    /// pixels and takes `row_bytes`.
+    pub fn chunk_bytes(&self, index: usize, row_bytes: u64, width: u32) -> u64 {
+        let width = u64::from(width);
+        row_bytes / width * (u64::from(self.chunk(index).count()) * width).next_multiple_of(4)
+    }
+
     /// Returns the chunks that hold `rows`.
     pub fn holding(&self, rows: RowRange) -> std::ops::Range<usize> {
         (rows.start / self.rows) as usize..rows.end.div_ceil(self.rows) as usize

@@ -160,14 +160,16 @@ pub struct ParkedId(pub usize);
 #[serde(transparent)]
 pub struct StateId(pub usize);
 
-/// Memory that outlives a run of a plan: the last frames of the input of a convolution, as they are
-/// stored. If a group norm is applied to these frames, the state also has the norm's table of
-/// factors and summands. Plans of one clip share states.
+/// Memory that outlives a run of a plan: the last frames of the input of a convolution, or the keys
+/// or values of attention for all earlier frames, as they are stored. If a group norm is applied to
+/// the frames, the state also has the norm's table of factors and summands. Plans of one clip share
+/// states.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StateUse {
-    /// Name of the convolution, in diffusers' spelling.
+    /// Name of the convolution that reads the frames, or that makes keys or values, in diffusers'
+    /// spelling.
     pub name: String,
-    /// Rows of the convolution's input.
+    /// Rows of the convolution's input. Of keys and values, chunks of all frames that are kept.
     pub rows: u32,
     /// Bytes of one row of the frames that are kept.
     pub row_bytes: Bytes,

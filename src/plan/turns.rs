@@ -1,8 +1,9 @@
-//! The parts of a clip in which a step runs, for a network that sees frames of later parts.
+//! The parts of a clip in which a step runs. One plan is for several parts: the executor skips steps
+//! whose turn it is not.
 //!
-//! There, a tensor lags behind the latents. So its stage begins some parts after the first, and
-//! ends as many parts after the last latent. One plan is for all of these parts: the executor skips
-//! steps whose turn it is not.
+//! In a network that sees frames of later parts, a tensor lags behind the latents. So its stage
+//! begins some parts after the first, and ends as many parts after the last latent. Attention that
+//! sees all earlier frames has steps for each of them, which run once that frame has come.
 
 use serde::Serialize;
 
@@ -51,6 +52,16 @@ impl Turns {
     /// Returns the parts in which a tensor of this shape has frames of the clip.
     pub(super) fn of(tensor: Shape) -> Self {
         Self { from: Edge::First(tensor.delay()), to: Edge::Last(tensor.delay()) }
+    }
+
+    /// Returns the part of latent `latent`.
+    pub(super) fn at(latent: u32) -> Self {
+        Self { from: Edge::First(latent), to: Edge::First(latent) }
+    }
+
+    /// Returns the parts after that of latent `latent`.
+    pub(super) fn after(latent: u32) -> Self {
+        Self { from: Edge::First(latent + 1), to: Edge::Last(0) }
     }
 
     /// Returns the shortest span that contains both.

@@ -10,6 +10,9 @@ use crate::plan::Output;
 use crate::tensor::{Size, Storage};
 use crate::tiling::{Grid, Tiling};
 
+/// Latents that a clip may be planned for. More count as an error of the caller.
+const CLIP_LATENTS: std::ops::RangeInclusive<u32> = 1..=16_384;
+
 /// Checks that a model of `config` can do what `request` asks for.
 pub(super) fn check_request(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     if request.frames == Frames::Clip {
@@ -33,6 +36,10 @@ pub(super) fn check_time(config: &AutoencoderConfig) -> Result<()> {
 /// Returns an error for models, outputs and tilings that have no clips.
 fn check_clip(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     check_time(config)?;
+    if !CLIP_LATENTS.contains(&request.most_latents()) {
+        let expected = format!("{} to {} latents", CLIP_LATENTS.start(), CLIP_LATENTS.end());
+        return Err(Error::input("clip_latents", expected, request.most_latents().to_string()));
+    }
     if request.output.stays() {
         return Err(Error::input("output", "rgba8 or raw, for a clip", "picture"));
     }

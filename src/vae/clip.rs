@@ -305,6 +305,16 @@ impl Vae {
         Ok(ran.into_encoded(self.config()))
     }
 
+    /// Returns an error if `tile` has had all the latents that its plans have room for.
+    fn check_length(&self, tile: &TileState) -> Result<()> {
+        let most = tile.plans.request.most_latents();
+        if !self.config().network.facts().keeps_all || tile.parts < u64::from(most) {
+            return Ok(());
+        }
+        let expected = format!("at most {most} latents, for which memory is planned: give clip_latents for more");
+        Err(Error::input("latents of the clip", expected, "one more"))
+    }
+
     /// Runs the next part of a clip, or of one tile of it, and returns its frames. `latents` is the
     /// number of latents of the clip, if there are no more.
     async fn run_part<F: Frame>(
@@ -315,6 +325,7 @@ impl Vae {
         control: &mut Control<'_>,
     ) -> Result<Ran<F>> {
         tile.check()?;
+        self.check_length(tile)?;
         let mut states = tile.states.take().unwrap_or_default();
         let wanted = &tile.next().states;
         if !states.hold(wanted) {

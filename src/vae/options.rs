@@ -74,6 +74,8 @@ pub struct DecodeOptions {
     /// Whole, or in tiles to reproduce the result of another tool. In tiles, the report has the
     /// submissions of all tiles, and counts each tile's steps from 0.
     pub tiling: Tiling,
+    /// The most frames of latents that a clip has; see [`super::Request::clip_latents`].
+    pub clip_latents: Option<u32>,
 }
 
 /// Options of an encode.
@@ -88,6 +90,8 @@ pub struct EncodeOptions {
     pub least_memory: bool,
     /// The rule for activations that may wait in host memory under a budget.
     pub parking: Parking,
+    /// The most frames of latents that a clip has; see [`super::Request::clip_latents`].
+    pub clip_latents: Option<u32>,
 }
 
 /// The rule for activations that may wait in host memory while a budget leaves no room for them.

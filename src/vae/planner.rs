@@ -151,6 +151,7 @@ impl Planner {
             least_memory,
             parking: parking.allowed(&self.limits),
             weights,
+            clip_latents: job.request.most_latents(),
             host_states: match self.limits.kind {
                 DeviceKind::Host => HostStates::None,
                 DeviceKind::Cpu | DeviceKind::Gpu => job.host_states.clone(),

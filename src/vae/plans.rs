@@ -78,7 +78,7 @@ impl Plans {
     }
 
     /// Returns the predicted peak of all GPU memory, bytes. It does not depend on the length of a
-    /// clip.
+    /// clip, except by [`Request::clip_latents`].
     pub fn peak(&self) -> Bytes {
         self.peak_of(0).max(self.peak_of(1))
     }
@@ -93,7 +93,7 @@ impl Plans {
     }
 
     /// Returns the host memory that is taken for states, weights and parked data, bytes. It does
-    /// not depend on the length of a clip.
+    /// not depend on the length of a clip, except by [`Request::clip_latents`].
     pub fn host_bytes(&self) -> Bytes {
         let own = |tiles: &TilesOfSize| tiles.parts.iter().map(|plan| plan.host_bytes().0).max().unwrap_or_default();
         let kept = |tiles: &TilesOfSize| {

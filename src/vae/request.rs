@@ -10,7 +10,8 @@ use crate::plan::{HostStates, Output};
 use crate::tensor::{Bytes, Size};
 use crate::tiling::Tiling;
 
-/// The kind of the content: an image, or a clip. A plan does not depend on the length of a clip.
+/// The kind of the content: an image, or a clip. Only [`Request::clip_latents`] tells a clip's
+/// length, and few models depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Frames {
@@ -64,7 +65,14 @@ pub struct Request {
     pub parking: Parking,
     /// True to measure the GPU time of each stage, if the device can.
     pub profile: bool,
+    /// The most frames of latents that a clip has, 33 if `None`. Only models that keep something of
+    /// every frame plan for them: HunyuanVideo 1.5. They refuse longer clips.
+    #[serde(default)]
+    pub clip_latents: Option<u32>,
 }
+
+/// The most latents of a clip, if a request does not tell: 129 frames at four a latent.
+const CLIP_LATENTS: u32 = 33;
 
 impl Request {
     /// Makes a request to decode latents of `latent_size`, in `space`, to one picture.
@@ -81,6 +89,11 @@ impl Request {
     #[must_use]
     pub fn of_clip(self) -> Self {
         Self { frames: Frames::Clip, ..self }
+    }
+
+    /// Returns the most latents of the clip.
+    pub(super) fn most_latents(&self) -> u32 {
+        self.clip_latents.unwrap_or(CLIP_LATENTS)
     }
 
     /// Returns the request for one tile of `size` latents. Tiles are blended as floats, before any
@@ -114,7 +127,7 @@ impl DecodeOptions {
     /// Makes a request to decode latents of `latent_size`, in `space`, to one image in the form
     /// `output`.
     pub fn request(&self, latent_size: Size, space: LatentSpace, output: impl Into<Output>) -> Request {
-        let Self { profile, memory_budget, least_memory, parking, tiling } = *self;
+        let Self { profile, memory_budget, least_memory, parking, tiling, clip_latents } = *self;
         Request {
             direction: Direction::Decode,
             size: latent_size,
@@ -126,6 +139,7 @@ impl DecodeOptions {
             least_memory,
             parking,
             profile,
+            clip_latents,
         }
     }
 }
@@ -133,7 +147,7 @@ impl DecodeOptions {
 impl EncodeOptions {
     /// Makes a request to encode one image of `image_size` pixels.
     pub fn request(&self, image_size: Size) -> Request {
-        let Self { profile, memory_budget, least_memory, parking } = *self;
+        let Self { profile, memory_budget, least_memory, parking, clip_latents } = *self;
         Request {
             direction: Direction::Encode,
             size: image_size,
@@ -145,6 +159,7 @@ impl EncodeOptions {
             least_memory,
             parking,
             profile,
+            clip_latents,
         }
     }
 }

@@ -132,7 +132,7 @@ fn check_half_range(weight: &WeightUse, values: &[f32]) -> Result<()> {
     let is_half = weight.storage != Storage::F32 && matches!(weight.layout, WeightLayout::Filter { .. });
     // If several values are summed, none of them may exceed its share of the range.
     let most = match weight.take {
-        WeightSlice::SumOfTaps { .. } => HALF_MAX / 3.0,
+        WeightSlice::SumOfTaps { .. } | WeightSlice::Rows { summed: 2.., .. } => HALF_MAX / 3.0,
         WeightSlice::Inputs { count: 2.., .. } => HALF_MAX / 2.0,
         _ => HALF_MAX,
     };

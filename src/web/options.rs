@@ -18,6 +18,8 @@ pub(super) struct WebOptions {
     memory_budget: Option<Bytes>,
     least_memory: bool,
     parking: Parking,
+    /// The most latents of a clip.
+    clip_latents: Option<u32>,
     /// The target time of a submission, milliseconds.
     pub(super) submission_target: Option<f64>,
     pub(super) index: u32,
@@ -60,14 +62,14 @@ impl WebOptions {
     /// Converts to the crate's options for a decode by a model of `config`.
     pub(super) fn decode(&self, config: &AutoencoderConfig) -> Result<DecodeOptions> {
         let tiling = self.tiling.of_model(config, self.tile_size, self.tile_overlap)?;
-        let Self { memory_budget, least_memory, parking, .. } = *self;
-        Ok(DecodeOptions { memory_budget, least_memory, parking, tiling, ..DecodeOptions::default() })
+        let Self { memory_budget, least_memory, parking, clip_latents, .. } = *self;
+        Ok(DecodeOptions { memory_budget, least_memory, parking, tiling, clip_latents, profile: false })
     }
 
     /// Converts to the crate's options for an encode.
     pub(super) fn encode(&self) -> EncodeOptions {
-        let Self { memory_budget, least_memory, parking, .. } = *self;
-        EncodeOptions { memory_budget, least_memory, parking, ..EncodeOptions::default() }
+        let Self { memory_budget, least_memory, parking, clip_latents, .. } = *self;
+        EncodeOptions { memory_budget, least_memory, parking, clip_latents, profile: false }
     }
 
     /// Returns the form of an image.

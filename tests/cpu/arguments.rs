@@ -95,6 +95,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::Wan(wan) => wan.dim_mult = list.to_vec(),
             Network::SeedVr(seedvr) => (seedvr.block_out_channels, seedvr.temporal_scale_num) = (list.to_vec(), number),
             Network::Ltx2(ltx2) => ltx2.block_out_channels = list.to_vec(),
+            Network::HunyuanVideo(hunyuan) => hunyuan.block_out_channels = list.to_vec(),
         },
         |config, number, _, _| match &mut config.network {
             Network::Kl(kl) => kl.block_out_channels = vec![number; 20_000],
@@ -102,6 +103,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::Wan(wan) => wan.dim_mult = vec![number; 20_000],
             Network::SeedVr(seedvr) => seedvr.block_out_channels = vec![number; 20_000],
             Network::Ltx2(ltx2) => ltx2.decoder_block_out_channels = vec![number; 20_000],
+            Network::HunyuanVideo(hunyuan) => hunyuan.block_out_channels = vec![number; 20_000],
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.decoder_block_out_channels = Some(list.to_vec()),
@@ -109,6 +111,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::Wan(wan) => wan.base_dim = number,
             Network::SeedVr(seedvr) => seedvr.temporal_scale_num = number,
             Network::Ltx2(ltx2) => ltx2.decoder_block_out_channels = list.to_vec(),
+            Network::HunyuanVideo(hunyuan) => hunyuan.time_changes = number,
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.layers_per_block = number,
@@ -116,6 +119,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::Wan(wan) => wan.num_res_blocks = number,
             Network::SeedVr(seedvr) => seedvr.layers_per_block = number,
             Network::Ltx2(ltx2) => vary_ltx2(ltx2, number, list),
+            Network::HunyuanVideo(hunyuan) => hunyuan.layers_per_block = number,
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.norm_num_groups = number,
@@ -123,17 +127,18 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::Wan(wan) => wan.dim_mult.extend_from_slice(list),
             Network::SeedVr(seedvr) => seedvr.norm_num_groups = number,
             Network::Ltx2(ltx2) => (ltx2.patch_size, ltx2.upsample_factor) = (number, list.to_vec()),
+            Network::HunyuanVideo(_) => config.scaling_factor = f64::from(number),
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => vary_levels(wan, number, list),
             Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
-            Network::Tiny(_) | Network::SeedVr(_) => config.out_channels = number,
+            Network::Tiny(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) => config.out_channels = number,
             Network::Ltx2(ltx2) => ltx2.upsample_residual = flags(list),
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => wan.temperal_downsample = flags(list),
             Network::Tiny(tiny) => vary(tiny, number, list),
-            Network::Kl(_) | Network::SeedVr(_) => config.in_channels = number,
+            Network::Kl(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) => config.in_channels = number,
             Network::Ltx2(ltx2) => (ltx2.downsample, ltx2.upsample) = (size_changes(list), size_changes(list)),
         },
     ]
@@ -250,6 +255,7 @@ fn any_options() -> impl Strategy<Value = DecodeOptions> {
             least_memory,
             parking,
             tiling,
+            clip_latents: None,
         },
     )
 }
@@ -285,7 +291,7 @@ proptest! {
         let size = Size { width: side(size.width), height: side(size.height) };
         check_answer(wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled), output), &limits, storage).map(Plans::into_first))?;
         let DecodeOptions { profile, memory_budget, least_memory, parking, .. } = options;
-        let options = EncodeOptions { profile, memory_budget, least_memory, parking };
+        let options = EncodeOptions { profile, memory_budget, least_memory, parking, clip_latents: None };
         check_answer(wgvae::plan(&config, &options.request(size), &limits, storage).map(Plans::into_first))?;
     }
 
@@ -297,7 +303,7 @@ proptest! {
         let side = |side: u32| if options.memory_budget.is_some() { side % 16 } else { side };
         let size = Size { width: side(size.width), height: side(size.height) };
         let DecodeOptions { profile, memory_budget, least_memory, parking, .. } = options;
-        let encode = EncodeOptions { profile, memory_budget, least_memory, parking };
+        let encode = EncodeOptions { profile, memory_budget, least_memory, parking, clip_latents: None };
         for plans in [
             wgvae::plan(&config, &options.request(size, LatentSpace::from_unscaled(unscaled), output).of_clip(), &limits, storage),
             wgvae::plan(&config, &encode.request(size).of_clip(), &limits, storage),

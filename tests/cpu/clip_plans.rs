@@ -153,6 +153,11 @@ fn wan22() {
 }
 
 #[test]
+fn hunyuan_video() {
+    check("clip_hunyuan_video", "", |case| case.check());
+}
+
+#[test]
 fn ltx2() {
     check("clip_ltx2", "", |case| case.check());
     check("clip_ltx2_3", "", |case| case.check_in(Storage::F32, None));
@@ -188,6 +193,7 @@ fn ltx2_lags_behind_its_latents() {
 fn values_beyond_half_precision() {
     check("clip_wan", "_beyond_halves", |case| case.check_beyond_halves());
     check("clip_wan22", "_beyond_halves", |case| case.check_beyond_halves());
+    check("clip_hunyuan_video", "_beyond_halves", |case| case.check_beyond_halves());
     check("clip_seedvr", "_beyond_halves", |case| case.check_beyond_halves());
 }
 

@@ -61,6 +61,7 @@ fn families_are_what_their_config_json_says() {
         ("qwen_image21", "qwen_image21"),
         ("wan22", "wan22_ti2v_5b"),
         ("hunyuan_image", "hunyuan_image"),
+        ("hunyuan_video15", "hunyuan_video15"),
         ("ltx2", "ltx2"),
         ("ltx2_3", "ltx2_3"),
     ];
@@ -121,7 +122,7 @@ fn families_are_valid_and_named_once() {
         assert_eq!(FAMILIES.iter().filter(|other| other.name == family.name).count(), 1, "{}", family.name);
         let factor = match family.name {
             "sd_x4_upscaler" => 4,
-            "qwen_image21" | "wan22" | "taeqi2_1" | "taew2_2" | "lighttaew2_2" | "taehv1_5" => 16,
+            "qwen_image21" | "wan22" | "taeqi2_1" | "taew2_2" | "lighttaew2_2" | "taehv1_5" | "hunyuan_video15" => 16,
             "hunyuan_image" | "ltx2" | "ltx2_3" | "taesana" | "taeltx_2" | "taeltx2_3" => 32,
             _ => 8,
         };
@@ -461,6 +462,15 @@ fn refuses_other_networks_of_known_classes() {
         ("hunyuan_image", "block_out_channels", json!([128, 256, 512, 512, 1024, 1000])),
         ("hunyuan_image", "block_out_channels", json!([128, 1024, 512, 512, 1024, 1024])),
         ("hunyuan_image", "block_out_channels", json!([128, 256, 512, 512, 1024, 64])),
+        ("hunyuan_video15", "downsample_match_channel", json!(false)),
+        ("hunyuan_video15", "upsample_match_channel", json!(false)),
+        ("hunyuan_video15", "spatial_compression_ratio", json!(8)),
+        ("hunyuan_video15", "temporal_compression_ratio", json!(3)),
+        ("hunyuan_video15", "temporal_compression_ratio", json!(16)),
+        ("hunyuan_video15", "block_out_channels", json!([128, 256, 512, 1028, 1024])),
+        ("hunyuan_video15", "block_out_channels", json!([128, 1024, 512, 1024, 1024])),
+        ("hunyuan_video15", "block_out_channels", json!([128, 256, 512, 1024, 96])),
+        ("hunyuan_video15", "scaling_factor", json!(0)),
         ("flux2", "patch_size", json!([2, 1])),
         ("flux2", "patch_size", json!([3, 3])),
         ("flux2", "patch_size", json!([2])),
@@ -512,7 +522,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 42] = [
+const LISTS: [(&str, &[&str], bool); 44] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -551,6 +561,8 @@ const LISTS: [(&str, &[&str], bool); 42] = [
     ("wan22.original", &["wan22"], true),
     ("hunyuan_image.diffusers", &["hunyuan_image"], true),
     ("hunyuan_image.original", &["hunyuan_image"], true),
+    ("hunyuan_video15.diffusers", &["hunyuan_video15"], true),
+    ("hunyuan_video15.original", &["hunyuan_video15"], true),
     ("ltx2.diffusers", &["ltx2"], true),
     ("ltx2.original", &["ltx2"], true),
     ("ltx2_3.diffusers", &["ltx2_3"], true),

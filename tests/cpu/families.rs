@@ -99,6 +99,7 @@ fn streams_beyond_half_precision() {
         ("toy_wan22", "conv_in"),
         ("toy_hunyuan_image", "conv_in"),
         ("toy_ltx2", "conv_in"),
+        ("toy_hunyuan_video", "conv_in"),
         ("toy_seedvr", "conv_in"),
     ] {
         let golden = Golden::open(name);
@@ -195,6 +196,12 @@ fn hunyuan_image() {
     family("toy_hunyuan_image");
     family("toy_hunyuan_image_uneven");
     family("toy_hunyuan_image_narrow");
+}
+
+#[test]
+fn hunyuan_video() {
+    family("toy_hunyuan_video");
+    family("toy_hunyuan_video_uneven");
 }
 
 #[test]

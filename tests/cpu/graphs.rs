@@ -167,6 +167,12 @@ fn hunyuan_image() {
 }
 
 #[test]
+fn hunyuan_video() {
+    check_fixture("toy_hunyuan_video");
+    check_fixture("toy_hunyuan_video_uneven");
+}
+
+#[test]
 fn ltx2() {
     check_fixture("toy_ltx2");
     check_fixture("toy_ltx2_3");
@@ -218,6 +224,7 @@ fn clips() {
     check_clip("clip_wan");
     check_clip("clip_wan_odd");
     check_clip("clip_wan22");
+    check_clip("clip_hunyuan_video");
     check_clip("clip_seedvr");
     for name in ["clip_taew2_1", "clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
         check_clip(name);

@@ -49,6 +49,8 @@ fn every_network_agrees_with_its_class() {
         "toy_hunyuan_image",
         "toy_hunyuan_image_uneven",
         "toy_hunyuan_image_narrow",
+        "toy_hunyuan_video",
+        "toy_hunyuan_video_uneven",
         "toy_seedvr",
     ] {
         check_family(&Golden::open(name), name, &Device::Cpu(cpu(2)), Precision::Auto);
@@ -82,6 +84,7 @@ fn clips_agree_with_their_class() {
         "clip_wan",
         "clip_wan_odd",
         "clip_wan22",
+        "clip_hunyuan_video",
         "clip_seedvr",
         "clip_taew2_1",
         "clip_lighttaew2_1",
@@ -113,6 +116,23 @@ fn clips_agree_with_their_class() {
         assert!(plans.peak() <= budget, "{name}: {} within {budget}", plans.peak());
         assert_eq!((cpu.ledger().peak(), plans.host_bytes()), (plans.peak(), Bytes(0)), "{name} within {budget}");
         clip_runs::assert_same_bits(&within, &frames, &format!("{name} within {budget}"));
+    }
+}
+
+/// Tests the last frames and moments of 33 latents, far beyond what any filter sees of the first.
+#[test]
+fn ends_of_long_clips_agree_with_their_class() {
+    for name in ["long_wan", "long_wan22", "long_hunyuan_video", "long_seedvr", "long_ltx2"] {
+        let golden = Golden::open(name);
+        let load = LoadOptions { directions: Directions::Both, clips: true, ..LoadOptions::default() };
+        let mut vae = block_on(Vae::load(&cpu(2), &checkpoint(&golden), load)).unwrap();
+        let check_end = |output: &str, found: &[f32]| {
+            let count = golden.output(output).unwrap().data.len();
+            let (end, what) = (&found[found.len() - count..], format!("{name} {output}"));
+            clip_runs::check(&golden, &what, output, end, Precision::F32);
+        };
+        check_end("frames", &clip_runs::decode(&mut vae, &latents_of(&golden.latents()), None).0);
+        check_end("moments", &clip_runs::encode(&mut vae, &golden.pixels().unwrap(), None).0);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 44] = [
+const LISTS: [(&str, &str, [bool; 2]); 46] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -52,6 +52,8 @@ const LISTS: [(&str, &str, [bool; 2]); 44] = [
     ("wan22.original", "AutoencoderKLWan", [true, true]),
     ("hunyuan_image.diffusers", "AutoencoderKLHunyuanImage", [true, true]),
     ("hunyuan_image.original", "AutoencoderKLHunyuanImage", [true, true]),
+    ("hunyuan_video15.diffusers", "AutoencoderKLHunyuanVideo15", [true, true]),
+    ("hunyuan_video15.original", "AutoencoderKLHunyuanVideo15", [true, true]),
     ("ltx2.diffusers", "AutoencoderKLLTX2Video", [true, true]),
     ("ltx2.original", "AutoencoderKLLTX2Video", [true, true]),
     ("ltx2_3.diffusers", "AutoencoderKLLTX2Video", [true, true]),

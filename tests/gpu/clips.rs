@@ -91,6 +91,11 @@ fn wan22() {
 }
 
 #[test]
+fn hunyuan_video() {
+    assert!(clip("clip_hunyuan_video"), "nothing in host memory");
+}
+
+#[test]
 fn ltx2() {
     assert!(clip("clip_ltx2"), "nothing in host memory");
     clip("clip_ltx2_3");

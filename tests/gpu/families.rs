@@ -103,6 +103,12 @@ fn hunyuan_image() {
 }
 
 #[test]
+fn hunyuan_video() {
+    family("toy_hunyuan_video");
+    family("toy_hunyuan_video_uneven");
+}
+
+#[test]
 fn ltx2() {
     family("toy_ltx2");
     family("toy_ltx2_3");

@@ -19,6 +19,7 @@ const OPTIONS: DecodeOptions = DecodeOptions {
     least_memory: false,
     parking: wgvae::Parking::On,
     tiling: wgvae::Tiling::Exact,
+    clip_latents: None,
 };
 
 /// Decodes with one submission per step, and calls `at` with the number of each step that has

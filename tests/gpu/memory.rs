@@ -19,6 +19,7 @@ const RAW: DecodeOptions = DecodeOptions {
     least_memory: false,
     parking: Parking::On,
     tiling: Tiling::Exact,
+    clip_latents: None,
 };
 
 fn gpu(memory_limit: Option<Bytes>) -> Gpu {

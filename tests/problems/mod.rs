@@ -21,6 +21,7 @@ use regex::Regex;
 use wgvae::Storage;
 use wgvae::kernels::weights::store;
 use wgvae::kernels::{Launch, Value, Variant};
+use wgvae::model::graph::Border;
 
 /// Comparison of a binding's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,9 @@ pub(crate) struct Problem {
 }
 
 pub(crate) const STORAGES: [Storage; 3] = [Storage::F32, Storage::F16, Storage::PackedF16];
+
+/// Borders of filters that keep the size. The first is that of most networks.
+const BORDERS: [Border; 3] = [Border::Around, Border::Mirror, Border::Copies];
 
 /// Returns all problems that `WGVAE_PROBLEMS` selects.
 pub(crate) fn all() -> Vec<Problem> {

@@ -5,9 +5,9 @@ use wgvae::kernels::choice::Transforms;
 use wgvae::kernels::winograd::{
     InParams, OutParams, Storages, WeightsParams, WinogradEpilogue, WinogradPrologue, input, output, weights,
 };
-use wgvae::model::graph::{Activation, Doubling};
+use wgvae::model::graph::{Activation, Border, Doubling};
 
-use super::{Problem, STORAGES, random, room, tolerance};
+use super::{BORDERS, Problem, STORAGES, random, room, tolerance};
 
 /// Width and height of the image, channels / 4: whole tiles, odd sizes, less than a tile.
 const SHAPES: [(u32, u32, u32); 4] = [(32, 16, 32), (18, 10, 5), (13, 7, 2), (2, 2, 1)];
@@ -24,9 +24,10 @@ pub(super) fn problems() -> Vec<Problem> {
             {
                 for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                     if doubling.is_none() || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
-                        let mirrored = activation.is_none() && doubling.is_none();
-                        for mirror in [false, true].into_iter().filter(|mirror| !mirror || mirrored) {
-                            let prologue = WinogradPrologue { normalize, activation, doubling, mirror };
+                        let plain = activation.is_none() && doubling.is_none();
+                        let borders: &[Border] = if plain { &BORDERS } else { &BORDERS[..1] };
+                        for &border in borders {
+                            let prologue = WinogradPrologue { normalize, activation, doubling, border };
                             problems.push(input_problem(kernel, shape, (1, 0), prologue));
                         }
                     }
@@ -72,7 +73,7 @@ fn problems_of_frames(kernel: (Transforms, Storages)) -> Vec<Problem> {
         for (normalize, activation) in [(false, None), (true, Some(Activation::Silu))] {
             for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                 if doubling.is_none() || shape.0 % 2 == 0 {
-                    let prologue = WinogradPrologue { normalize, activation, doubling, mirror: false };
+                    let prologue = WinogradPrologue { normalize, activation, doubling, border: Border::Around };
                     problems.push(input_problem(kernel, shape, (frames, past), prologue));
                 }
             }

@@ -14,7 +14,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     assert!(call.workgroups[0] * wgvae::kernels::WORKGROUP >= p.spans * p.rows, "{p:?}");
     assert!(call.workgroups[1] * call.variant.number("TILE_N") >= p.c_out4, "{p:?}");
     assert_eq!(call.workgroups[2], p.frames, "{p:?}");
-    let mirror = call.variant.flag("MIRROR");
+    let beyond = call.variant.number("BEYOND");
     let times = call.variant.number("TAPS_T");
     assert!(p.frames_in + 1 >= p.frames + times, "{p:?}");
     let (x, w, bias) = (call.vec4s(1, input), call.vec4s(2, input), call.vec4s(3, Storage::F32));
@@ -25,7 +25,7 @@ pub(super) fn run(call: &mut Call<'_>) {
             let mut sums = vec![[0.0_f64; 4]; c_out4];
             for tap in 0..i64::from(times) * 9 {
                 let (py, px) = (image_y + tap / 3 % 3 - 1, image_x + tap % 3 - 1);
-                let [py, px] = [seen_at(py, p.height, mirror), seen_at(px, p.width, mirror)];
+                let [py, px] = [seen_at(py, p.height, beyond), seen_at(px, p.width, beyond)];
                 let (Some(py), Some(px)) = (py, px) else { continue };
                 let row = (py >> shift) - i64::from(p.x_row0);
                 let pixel = at(row) * at(p.x_width) + at(px >> shift);

@@ -9,7 +9,7 @@ use wgvae::HostTensor;
 use wgvae::config::Packing;
 use wgvae::model::graph::{
     Activation, Border, Conv2d, Doubling, Ending, Graph, GraphNode, Op, PastFrames, PixelNormKind, Regroup, Shape,
-    Transform, WINDOW, Weight, WeightSlice,
+    Sight, Transform, WINDOW, Weight, WeightSlice,
 };
 use wgvae::plan::turns::Turn;
 
@@ -106,7 +106,18 @@ fn run(
         (Op::Add, [residual, branch]) => add(residual, branch),
         (Op::Regroup(kind), [x]) => regroup(*kind, shape, x),
         (Op::Regroup(kind), [x, sum]) => add(&regroup(*kind, shape, x), sum),
-        (Op::Attention, [query, key, value]) => attention(query, key, value),
+        (Op::Attention(Sight::Own), [query, key, value]) => attention(query, key, value),
+        (Op::Attention(sight), [query, key, value]) => {
+            let [keys, values] = [("keys", key), ("values", value)].map(|(what, own)| {
+                let state = format!("{} ({what})", node.name);
+                let earlier = states.remove(&state).filter(|_| *sight == Sight::UpToOwn);
+                let frames = earlier.iter().flat_map(|all| (0..all.frames).map(|frame| all.frame(frame)));
+                let seen = Tensor::of_frames(&frames.chain([(*own).clone()]).collect::<Vec<_>>());
+                states.insert(state, seen.clone());
+                seen
+            });
+            attention_of_frame(query, &keys, &values)
+        }
         (Op::Output(ending), [x]) => finish(*ending, x),
         (op, inputs) => panic!("{op:?} with {} inputs", inputs.len()),
     }
@@ -289,24 +300,29 @@ fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tenso
     let c_out = bias.len();
     let (side, stride) = (size(conv.window.side), size(conv.window.stride));
     let before = match conv.window.border {
-        Border::Around | Border::Mirror => side / 2,
+        Border::Around | Border::Mirror | Border::Copies => side / 2,
         Border::After => 0,
     };
     let after = match conv.window.border {
-        Border::Around | Border::Mirror => side / 2,
+        Border::Around | Border::Mirror | Border::Copies => side / 2,
         Border::After => 1,
     };
     let extent = |extent: usize| (extent + before + after - side) / stride + 1;
     let filter = by_output(filter, c_out);
-    let mirror = conv.window.border == Border::Mirror;
     let mut y = Tensor::zeros(x.size().map(extent), 1, c_out);
     for row in 0..y.height {
         for column in 0..y.width {
             let sums = y.pixel_mut(row, column, 0);
             sums.copy_from_slice(bias);
             for (tap, (dy, dx)) in (0..side).flat_map(|dy| (0..side).map(move |dx| (dy, dx))).enumerate() {
-                let [from_row, from_column] = [(row * stride + dy, x.height), (column * stride + dx, x.width)]
-                    .map(|(from, extent)| if mirror { mirrored(from, extent) } else { from });
+                let [from_row, from_column] =
+                    [(row * stride + dy, x.height), (column * stride + dx, x.width)].map(|(from, extent)| {
+                        match conv.window.border {
+                            Border::Mirror => mirrored(from, extent),
+                            Border::Copies => from.clamp(1, extent),
+                            Border::Around | Border::After => from,
+                        }
+                    });
                 let inside = (before..before + x.height).contains(&from_row)
                     && (before..before + x.width).contains(&from_column);
                 if !inside {
@@ -336,8 +352,11 @@ fn taken(weight: &Weight, weights: &Weights, count: usize) -> Vec<f64> {
         WeightSlice::All | WeightSlice::Filled { .. } => stored(),
         WeightSlice::Tap { taps, index } => in_time(weight, weights, taps, |frames| frames[size(index)]),
         WeightSlice::SumOfTaps { taps } => in_time(weight, weights, taps, |frames| frames.iter().sum()),
-        WeightSlice::Rows { start, block, step, of } => {
-            let stored = stored();
+        WeightSlice::Rows { start, block, step, of, summed } => {
+            let stored = match summed {
+                1 => stored(),
+                taps => in_time(weight, weights, taps, |frames| frames.iter().sum()),
+            };
             let row = stored.len() / size(of);
             let rows = (0..size(of))
                 .filter(|index| index.checked_sub(size(start)).is_some_and(|index| index % size(step) < size(block)));
@@ -536,7 +555,7 @@ fn attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
 fn attention_of_frame(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {
     #[expect(clippy::cast_precision_loss, reason = "few channels")]
     let scale = 1.0 / (query.channels as f64).sqrt();
-    let mut y = Tensor::zeros(value.size(), 1, value.channels);
+    let mut y = Tensor::zeros(query.size(), 1, value.channels);
     for (query, sums) in query.data.chunks(query.channels).zip(y.data.chunks_mut(value.channels)) {
         let dot = |key: &[f64]| query.iter().zip(key).map(|(q, k)| q * k).sum::<f64>() * scale;
         let scores: Vec<f64> = key.data.chunks(key.channels).map(dot).collect();

@@ -37,11 +37,14 @@ pub(crate) struct Call<'a> {
 }
 
 /// Returns the row or column that is read at `position` of `extent`. `None` if it is zero there.
-fn seen_at(position: i64, extent: u32, mirror: bool) -> Option<i64> {
+/// `beyond` is 1 for mirrored pixels there, and 2 for copies of the first and last.
+fn seen_at(position: i64, extent: u32, beyond: u32) -> Option<i64> {
     let last = i64::from(extent) - 1;
-    match position {
-        -1 if mirror => Some(1.min(last)),
-        _ if mirror && position == last + 1 => Some((last - 1).max(0)),
+    match (position, beyond) {
+        (-1, 1) => Some(1.min(last)),
+        (_, 1) if position == last + 1 => Some((last - 1).max(0)),
+        (-1, 2) => Some(0),
+        (_, 2) if position == last + 1 => Some(last),
         _ => (0..=last).contains(&position).then_some(position),
     }
 }

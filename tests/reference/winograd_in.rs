@@ -32,11 +32,11 @@ pub(super) fn run(call: &mut Call<'_>) {
     let x = call.vec4s(1, call.storage(if pairs { "Pair" } else { "Stored" }));
     let (normalize, activation) = (call.variant.flag("NORMALIZE"), call.variant.number("ACTIVATION"));
     let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
-    let mirror = call.variant.flag("MIRROR");
+    let beyond = call.variant.number("BEYOND");
     let transformed = call.storage("Transformed");
     let norm = if normalize { call.vec4s(2, Storage::F32) } else { Vec::new() };
     let pixel = |py: i64, px: i64, channel: usize, lane: usize| {
-        let [py, px] = [seen_at(py, p.height, mirror), seen_at(px, p.width, mirror)];
+        let [py, px] = [seen_at(py, p.height, beyond), seen_at(px, p.width, beyond)];
         let (Some(py), Some(px)) = (py, px) else { return 0.0 };
         let row = at((py >> shift) - i64::from(p.x_row0));
         let source = row * at(p.x_width) + at(px >> shift);

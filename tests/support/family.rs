@@ -47,7 +47,7 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
         Network::Tiny(tiny) if golden.metadata["config"].contains("tiny_reference") || tiny.use_midblock_gn => {
             (None, None)
         }
-        Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) => {
+        Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) | Network::HunyuanVideo(_) => {
             (Some(golden.metadata["config"].as_str()), None)
         }
     };

@@ -11,7 +11,7 @@ import { checkOptions, oneOf } from './options.js';
 import { checkSides } from './sides.js';
 
 /** Options of an encode, with the ways to fill up the end of the clip. */
-const OF_CLIPS = { ...OF_PARTS, pad: oneOf('repeat', 'mirror') };
+const OF_CLIPS = { ...OF_PARTS, clipLatents: undefined, pad: oneOf('repeat', 'mirror') };
 
 /** Encoding of clips by a loaded model. */
 export class ClipEncoding {
@@ -22,14 +22,14 @@ export class ClipEncoding {
     this.#loaded = loaded;
   }
 
-  /** @param {import('./index.js').EncodePlanOptions} options */
+  /** @param {import('./index.js').EncodeClipPlanOptions} options */
   plan(options) {
     this.#loaded.throwIfDestroyed();
-    checkOptions(options, OF_PLANS);
-    const { width, height, memoryBudget } = options;
+    checkOptions(options, { ...OF_PLANS, clipLatents: undefined });
+    const { width, height, memoryBudget, clipLatents } = options;
     checkSides({ width, height });
     try {
-      return this.#loaded.engine.planner.planClipEncode(width, height, this.#loaded.moduleOptions({ memoryBudget }));
+      return this.#loaded.engine.planner.planClipEncode(width, height, { ...this.#loaded.moduleOptions({ memoryBudget }), clipLatents });
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -53,7 +53,7 @@ export class ClipEncoding {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
     checkOptions(options, OF_CLIPS);
-    const { pad, output, seed, unscaled, memoryBudget } = options;
+    const { pad, output, seed, unscaled, memoryBudget, clipLatents } = options;
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
@@ -61,7 +61,7 @@ export class ClipEncoding {
     if (fills && pad === 'mirror') throw mismatch('input', 'pad', "'repeat' or none, because this model repeats the last frame", pad);
     const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, fills, pad });
     // The noise of a sample continues from part to part.
-    const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled });
+    const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled, clipLatents });
     /** @type {ClipRun | undefined} */
     let run;
     try {

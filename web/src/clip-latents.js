@@ -16,6 +16,7 @@ import { toFloats } from './tensors.js';
  * @property {number} width of a frame, latents
  * @property {number} height
  * @property {boolean} unscaled
+ * @property {number} [count] of frames, if it is known
  * @property {() => Promise<Latents | undefined>} next returns the next frame; undefined after the
  * last
  * @property {() => Promise<void> | void} free
@@ -48,7 +49,7 @@ export async function openClipLatents(wasm, input, access, channels) {
       latents.free();
       source.release?.();
     };
-    return { width, height, unscaled: latents.areUnscaled(), next: each(frames, read), free };
+    return { width, height, unscaled: latents.areUnscaled(), count: frames, next: each(frames, read), free };
   } catch (error) {
     source.release?.();
     throw error;
@@ -95,7 +96,7 @@ function ofArray(wasm, { data, shape, unscaled = false }, channels) {
     const latents = wasm.Latents.fromArray(own, Uint32Array.of(1, c, height, width));
     return unscaled ? latents.asUnscaled() : latents;
   };
-  return { width, height, unscaled, next: each(frames, frame), free: () => {} };
+  return { width, height, unscaled, count: frames, next: each(frames, frame), free: () => {} };
 }
 
 /**

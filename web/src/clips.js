@@ -14,10 +14,10 @@ import { latentsOf } from './sides.js';
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
 
 /** Options of a plan. @type {import('./options.js').Checks} */
-const OF_PLANS = { width: undefined, height: undefined, output: undefined, memoryBudget: undefined };
+const OF_PLANS = { width: undefined, height: undefined, output: undefined, memoryBudget: undefined, clipLatents: undefined };
 
 /** Options of a decode. @type {import('./options.js').Checks} */
-const OF_DECODES = { output: undefined, memoryBudget: undefined, onProgress: LISTENER, signal: SIGNAL };
+const OF_DECODES = { output: undefined, memoryBudget: undefined, clipLatents: undefined, onProgress: LISTENER, signal: SIGNAL };
 
 /** Decoding of clips by a loaded model. */
 export class Clips {
@@ -32,11 +32,11 @@ export class Clips {
   plan(options) {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, OF_PLANS);
-    const { width, height, memoryBudget, output = 'bitmap' } = options;
+    const { width, height, memoryBudget, clipLatents, output = 'bitmap' } = options;
     checkOutput(output, FRAMES);
     const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
     try {
-      return this.#loaded.engine.planner.planClip(latents.width, latents.height, this.#moduleOptions({ memoryBudget, output }));
+      return this.#loaded.engine.planner.planClip(latents.width, latents.height, this.#moduleOptions({ memoryBudget, clipLatents, output }));
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -68,7 +68,8 @@ export class Clips {
       opening.then((late) => late.free(), () => {});
       throw wgvaeError(error);
     });
-    const moduleOptions = () => this.#moduleOptions({ memoryBudget, output });
+    const { clipLatents = latents.count } = options;
+    const moduleOptions = () => this.#moduleOptions({ memoryBudget, clipLatents, output });
     /** @type {ClipRun | undefined} */
     let run;
     try {
@@ -91,8 +92,11 @@ export class Clips {
     }
   }
 
-  /** @param {{ memoryBudget?: number, output: import('./index.js').FrameOutput }} options */
-  #moduleOptions({ memoryBudget, output }) {
-    return { ...this.#loaded.moduleOptions({ memoryBudget }), output: FRAMES[output] };
+  /**
+   * @param {{ memoryBudget?: number, clipLatents?: number, output: import('./index.js').FrameOutput
+   * }} options
+   */
+  #moduleOptions({ memoryBudget, clipLatents, output }) {
+    return { ...this.#loaded.moduleOptions({ memoryBudget }), clipLatents, output: FRAMES[output] };
   }
 }

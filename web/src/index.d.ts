@@ -503,6 +503,11 @@ export interface ClipOptions {
    * stay on the device where the budget leaves room, and otherwise in host memory.
    */
   memoryBudget?: number;
+  /**
+   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, which
+   * refuses longer clips. Default: their number if it is known, else 33.
+   */
+  clipLatents?: number;
   /** Listener for the progress of each part, instead of the model's listener. */
   onProgress?: (progress: Progress) => void;
   /** Signal that ends the clip. */
@@ -530,6 +535,11 @@ export type Pad = 'repeat' | 'mirror';
 export interface EncodeClipOptions extends Omit<EncodeOptions, 'index' | 'output'> {
   /** Result, as in {@link EncodeOptions}. Parts are no files. Default: `mode`. */
   output?: LatentsResult;
+  /**
+   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, which
+   * refuses longer clips. Default: 33.
+   */
+  clipLatents?: number;
   /**
    * Padding of the clip. Default: none, and any other number of frames is an error. An array fails
    * at once, an iterable at its end.
@@ -697,7 +707,7 @@ export interface Encoder extends LoadedModel {
    * Plans the encode of a clip of any length with frames of this size. Throws like `planEncode`.
    * For models opened with `clips`.
    */
-  planEncodeClip(options: EncodePlanOptions): ClipPlan;
+  planEncodeClip(options: EncodeClipPlanOptions): ClipPlan;
   /**
    * Encodes a clip, its first frame and then `info.frames_per_latent` frames at a time, and yields
    * the latents of each such part as they are ready. 1 + `info.frames_per_latent` (t - 1) frames
@@ -875,6 +885,11 @@ export interface ClipPlanOptions {
   output?: FrameOutput;
   /** Budget, bytes, instead of the decoder's. */
   memoryBudget?: number;
+  /**
+   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, which
+   * refuses longer clips. Default: 33.
+   */
+  clipLatents?: number;
 }
 
 export interface PlanOptions {
@@ -943,6 +958,11 @@ export interface EncodePlanOptions {
   height: number;
   /** Budget, bytes, instead of the model's. */
   memoryBudget?: number;
+}
+
+export interface EncodeClipPlanOptions extends EncodePlanOptions {
+  /** Most frames of latents of the clip, as in {@link EncodeClipOptions}. Default: 33. */
+  clipLatents?: number;
 }
 
 /** Latents of one picture, as `decode` takes them, or their moments. */

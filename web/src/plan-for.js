@@ -107,18 +107,19 @@ function planOfPicture(planner, { device, width, height, direction, output = 'bi
  * @returns {import('./index.js').WholeClipPlan}
  */
 function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, frames) {
-  const { decoded_pixels_per_latent: scale, has_time: hasTime, fills_parts: fills } = planner.latents();
+  const { decoded_pixels_per_latent: scale, has_time: hasTime, fills_parts: fills, frames_per_latent: perLatent } = planner.latents();
   if (!hasTime) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
+  const clipLatents = Math.ceil(1 + Math.max(frames - 1, 0) / perLatent);
   /** @type {import('./index.js').ClipPlan} */
   let plan;
   if (direction === 'encode') {
     checkSides({ width, height });
-    plan = planner.planClipEncode(width, height, { memoryBudget, leastMemory, parking });
+    plan = planner.planClipEncode(width, height, { memoryBudget, leastMemory, parking, clipLatents });
   } else {
     const latents = latentsOf({ width, height }, scale);
     const frame = Object.entries(FRAMES).find(([name]) => name === output)?.[1];
     if (!frame) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
-    plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
+    plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, clipLatents, tiling, tileSize, tileOverlap });
   }
   const anyCount = fills && direction === 'encode';
   const others = anyCount ? Math.ceil(frames / plan.frames) - 1 : (frames - 1) / plan.frames;

@@ -156,7 +156,7 @@ class Encoder extends Model {
     return this.#encoding.encode(image, options);
   }
 
-  /** @param {import('./index.js').EncodePlanOptions} options */
+  /** @param {import('./index.js').EncodeClipPlanOptions} options */
   planEncodeClip(options) {
     return this.#clips.plan(options);
   }
@@ -195,7 +195,7 @@ class Vae extends Decoder {
     return this.#encoding.encode(image, options);
   }
 
-  /** @param {import('./index.js').EncodePlanOptions} options */
+  /** @param {import('./index.js').EncodeClipPlanOptions} options */
   planEncodeClip(options) {
     return this.#clips.plan(options);
   }

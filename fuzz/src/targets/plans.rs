@@ -268,6 +268,7 @@ impl Anything {
             least_memory: self.flags[6],
             parking: [Parking::Auto, Parking::On, Parking::Off][usize::from(self.parking % 3)],
             tiling: [Tiling::Exact, Tiling::Estimate, blend, blend][usize::from(self.tiling / 2 % 4)],
+            clip_latents: (self.parking > 127).then_some(self.tile),
         }
     }
 }

@@ -17,6 +17,7 @@ from wgvae.diffusers._images import (
 from wgvae.diffusers._preview import preview_callback
 from wgvae.diffusers._swap import swap
 from wgvae.diffusers._videos import (
+    AutoencoderKLHunyuanVideo15,
     AutoencoderKLLTX2Video,
     AutoencoderKLQwenImage,
     AutoencoderKLQwenImage21,
@@ -27,6 +28,7 @@ __all__ = [
     "AutoencoderKL",
     "AutoencoderKLFlux2",
     "AutoencoderKLHunyuanImage",
+    "AutoencoderKLHunyuanVideo15",
     "AutoencoderKLLTX2Video",
     "AutoencoderKLQwenImage",
     "AutoencoderKLQwenImage21",

@@ -65,6 +65,7 @@ def _renamed(config: Settings, facts: dict[str, Any]) -> Settings:
         if config["network"] == "kl"
         else patch,
         "spatial_compression_ratio": factor,
+        "temporal_compression_ratio": facts["temporal_factor"],
         "scale_factor_spatial": factor,
         "scale_factor_temporal": facts["temporal_factor"],
         "z_dim": config["latent_channels"],

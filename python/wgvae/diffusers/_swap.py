@@ -20,6 +20,7 @@ CLASSES: dict[str, type[EngineModel]] = {
         _images.AutoencoderKLFlux2,
         _images.AutoencoderKLHunyuanImage,
         _images.AutoencoderTiny,
+        _videos.AutoencoderKLHunyuanVideo15,
         _videos.AutoencoderKLLTX2Video,
         _videos.AutoencoderKLQwenImage,
         _videos.AutoencoderKLQwenImage21,

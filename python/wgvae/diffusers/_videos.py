@@ -108,6 +108,20 @@ class AutoencoderKLQwenImage21(_Frames, QuantConv, diffusers.AutoencoderKLQwenIm
         )
 
 
+class AutoencoderKLHunyuanVideo15(_Frames, diffusers.AutoencoderKLHunyuanVideo15):  # type: ignore[misc]
+    """VAE of HunyuanVideo 1.5: :class:`EngineModel`. Decoded values are not clamped."""
+
+    _own = diffusers.AutoencoderKLHunyuanVideo15
+    # Pipelines encode one picture and decode a clip.
+    _single_frames_are_images = False
+    _clamps = False
+    _drops_last_frames = False
+
+    @classmethod
+    def _fits(cls, facts: Mapping[str, Any]) -> bool:
+        return bool(facts["config"]["network"] == "hunyuan_video")
+
+
 class AutoencoderKLLTX2Video(_Frames, diffusers.AutoencoderKLLTX2Video):  # type: ignore[misc]
     """VAE of LTX-2 and LTX-2.3, with the statistics of latents: :class:`EngineModel`.
 

@@ -1,12 +1,14 @@
 //! The rows and columns that a 3x3 filter sees beyond the image.
 
 /// Returns the row or column that is read at `position` of `extent`. `None` if it is zero there.
+/// `beyond` is the constant of `shaders/parts/border.wgsl`.
 #[inline(always)]
-pub(super) fn read_at(position: i64, extent: u32, mirror: bool) -> Option<i64> {
-    let extent = i64::from(extent);
-    match position {
-        -1 if mirror => Some(1.min(extent - 1)),
-        _ if mirror && position == extent => Some((extent - 2).max(0)),
-        _ => (0..extent).contains(&position).then_some(position),
+pub(super) fn read_at(position: i64, extent: u32, beyond: u32) -> Option<i64> {
+    let last = i64::from(extent) - 1;
+    match (position, beyond) {
+        (-1, 1) => Some(1.min(last)),
+        (_, 1) if position == last + 1 => Some((last - 1).max(0)),
+        (_, 2) if (-1..=last + 1).contains(&position) => Some(position.clamp(0, last)),
+        _ => (0..=last).contains(&position).then_some(position),
     }
 }

@@ -23,8 +23,8 @@ struct Convolution<'a> {
     bias: &'a [f32],
     times: usize,
     doubled: bool,
-    /// True if the image is mirrored at its borders.
-    mirror: bool,
+    /// Kind of the pixels beyond the image.
+    beyond: u32,
     relu: bool,
 }
 
@@ -40,10 +40,10 @@ pub(super) fn run(mut call: Call<'_>) {
     let p: Conv2dDirectParams = call.params();
     let arch = call.arch;
     let (times, doubled) = (at(call.variant.number("TAPS_T")), call.variant.number("SHIFT") == 1);
-    let (relu, mirror) = (call.variant.flag("RELU"), call.variant.flag("MIRROR"));
+    let (relu, beyond) = (call.variant.flag("RELU"), call.variant.number("BEYOND"));
     let [x, w, bias, y] = call.take();
     let (w, columns) = padded(arch, w.read(), at4(p.c_out4));
-    let convolution = Convolution { p, x: x.read(), w, columns, bias: bias.read(), times, doubled, mirror, relu };
+    let convolution = Convolution { p, x: x.read(), w, columns, bias: bias.read(), times, doubled, beyond, relu };
     let first = usize::try_from(i64::from(p.y0) - i64::from(p.y_row0)).unwrap_or(usize::MAX);
     let row = at(p.width) * at(p.frames) * at4(p.c_out4);
     y.write()[first * row..].par_chunks_mut(row).take(at(p.rows)).enumerate().for_each(|(index, row)| {
@@ -65,8 +65,8 @@ impl Convolution<'_> {
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
         let p = &self.p;
-        let row = read_at(row, p.height, self.mirror)?;
-        let column = read_at(column, p.width, self.mirror)?;
+        let row = read_at(row, p.height, self.beyond)?;
+        let column = read_at(column, p.width, self.beyond)?;
         let shift = u32::from(self.doubled);
         let index = ((row >> shift) - i64::from(p.x_row0)) * i64::from(p.x_width) + (column >> shift);
         Some(usize::try_from(index).unwrap_or(usize::MAX) * at(p.frames_in) * at4(p.c_in4))

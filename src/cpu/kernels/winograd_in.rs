@@ -26,8 +26,8 @@ struct Image<'a> {
     activate: Activate,
     /// True if x is half the size of the image.
     doubled: bool,
-    /// True if the image is mirrored at its borders.
-    mirror: bool,
+    /// Kind of the pixels beyond the image.
+    beyond: u32,
     /// True if the channels of x are four pixels.
     shuffled: bool,
 }
@@ -46,10 +46,10 @@ pub(super) fn run(mut call: Call<'_>) {
     let normalize = call.variant.flag("NORMALIZE");
     let activate = Activate::of(call.variant);
     let (doubled, shuffled) = (call.variant.number("SHIFT") == 1, call.variant.flag("SHUFFLE"));
-    let mirror = call.variant.flag("MIRROR");
+    let beyond = call.variant.number("BEYOND");
     let [x, norm, v] = call.take();
     let norm = normalize.then(|| NormTable::new(norm.read(), at4(p.channels4)));
-    let image = Image { p, x: x.read(), norm, activate, doubled, mirror, shuffled };
+    let image = Image { p, x: x.read(), norm, activate, doubled, beyond, shuffled };
     let row = at4(p.v_channels4);
     parts(v.write(), at(p.tiles) * row, TILES * row)
         .into_par_iter()
@@ -62,8 +62,8 @@ impl Image<'_> {
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
         let p = &self.p;
-        let row = read_at(row, p.height, self.mirror)?;
-        let column = read_at(column, p.width, self.mirror)?;
+        let row = read_at(row, p.height, self.beyond)?;
+        let column = read_at(column, p.width, self.beyond)?;
         let shift = u32::from(self.doubled);
         let index = ((row >> shift) - i64::from(p.x_row0)) * i64::from(p.x_width) + (column >> shift);
         let index = usize::try_from(index).unwrap_or(usize::MAX);

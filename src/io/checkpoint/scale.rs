@@ -131,7 +131,7 @@ fn check_groups(config: &AutoencoderConfig) -> Result<()> {
     let (groups, channels) = match &config.network {
         Network::Kl(kl) => (kl.norm_num_groups, [kl.block_out_channels.as_slice(), kl.decoder_channels()].concat()),
         Network::SeedVr(seedvr) => (seedvr.norm_num_groups, seedvr.block_out_channels.clone()),
-        Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) => return Ok(()),
+        Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) | Network::HunyuanVideo(_) => return Ok(()),
     };
     match channels.iter().find(|channels| !channels.is_multiple_of(groups)) {
         None => Ok(()),

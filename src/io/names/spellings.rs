@@ -32,6 +32,25 @@ pub(super) const SPELLINGS: &[Spelling] = &[
     },
     Spelling {
         layout: Layout::Diffusers,
+        network: "an AutoencoderKLHunyuanVideo15's",
+        signs: &[
+            Starts("decoder.mid_block.attentions.0.proj_out."),
+            Starts("encoder.mid_block.attentions.0.proj_out."),
+        ],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: HUNYUAN_VIDEO,
+    },
+    Spelling {
+        layout: Layout::Ldm,
+        network: "an AutoencoderKLHunyuanVideo15's",
+        signs: &[Starts("decoder.mid.attn_1.norm.gamma"), Starts("encoder.mid.attn_1.norm.gamma")],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: HUNYUAN_VIDEO_LDM,
+    },
+    Spelling {
+        layout: Layout::Diffusers,
         network: "an AutoencoderKLWan's",
         signs: &[
             Starts("decoder.mid_block.attentions.0.to_qkv."),
@@ -287,6 +306,46 @@ const WAN: &[(&str, &str)] = &[
     ("decoder.upsamples.~.time_conv.!", "decoder.up_blocks.~.upsamplers.0.time_conv.!"),
     ("conv1.!", "quant_conv.!"),
     ("conv2.!", "post_quant_conv.!"),
+];
+
+/// Names of diffusers' `AutoencoderKLHunyuanVideo15`. Here, the module `conv` inside each causal
+/// convolution is left out.
+const HUNYUAN_VIDEO: &[(&str, &str)] = &[
+    ("@.conv_in.conv.!", "@.conv_in.!"),
+    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("@.norm_out.gamma", "@.norm_out.gamma"),
+    ("@.mid_block.resnets.#.%.gamma", "@.mid_block.resnets.#.%.gamma"),
+    ("@.mid_block.resnets.#.%.conv.!", "@.mid_block.resnets.#.%.!"),
+    ("@.mid_block.attentions.#.norm.gamma", "@.mid_block.attentions.#.norm.gamma"),
+    ("@.mid_block.attentions.#.proj_out.!", "@.mid_block.attentions.#.proj_out.!"),
+    ("@.mid_block.attentions.#.+.!", "@.mid_block.attentions.#.+.!"),
+    ("encoder.down_blocks.#.resnets.#.%.gamma", "encoder.down_blocks.#.resnets.#.%.gamma"),
+    ("encoder.down_blocks.#.resnets.#.%.conv.!", "encoder.down_blocks.#.resnets.#.%.!"),
+    ("encoder.down_blocks.#.downsamplers.0.conv.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
+    ("decoder.up_blocks.#.resnets.#.%.gamma", "decoder.up_blocks.#.resnets.#.%.gamma"),
+    ("decoder.up_blocks.#.resnets.#.%.conv.!", "decoder.up_blocks.#.resnets.#.%.!"),
+    ("decoder.up_blocks.#.upsamplers.0.conv.conv.!", "decoder.up_blocks.#.upsamplers.0.conv.!"),
+];
+
+/// Names of the same network in its own code, which `ComfyUI` uses, too. The decoder's levels are
+/// in the order in which they run.
+const HUNYUAN_VIDEO_LDM: &[(&str, &str)] = &[
+    ("@.conv_in.conv.!", "@.conv_in.!"),
+    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("@.norm_out.gamma", "@.norm_out.gamma"),
+    ("@.mid.block_1.%.gamma", "@.mid_block.resnets.0.%.gamma"),
+    ("@.mid.block_1.%.conv.!", "@.mid_block.resnets.0.%.!"),
+    ("@.mid.block_2.%.gamma", "@.mid_block.resnets.1.%.gamma"),
+    ("@.mid.block_2.%.conv.!", "@.mid_block.resnets.1.%.!"),
+    ("@.mid.attn_1.norm.gamma", "@.mid_block.attentions.0.norm.gamma"),
+    ("@.mid.attn_1.proj_out.!", "@.mid_block.attentions.0.proj_out.!"),
+    ("@.mid.attn_1.+.!", "@.mid_block.attentions.0.+.!"),
+    ("encoder.down.#.block.#.%.gamma", "encoder.down_blocks.#.resnets.#.%.gamma"),
+    ("encoder.down.#.block.#.%.conv.!", "encoder.down_blocks.#.resnets.#.%.!"),
+    ("encoder.down.#.downsample.conv.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
+    ("decoder.up.#.block.#.%.gamma", "decoder.up_blocks.#.resnets.#.%.gamma"),
+    ("decoder.up.#.block.#.%.conv.!", "decoder.up_blocks.#.resnets.#.%.!"),
+    ("decoder.up.#.upsample.conv.conv.!", "decoder.up_blocks.#.upsamplers.0.conv.!"),
 ];
 
 /// Names of diffusers' `AutoencoderKLLTX2Video`. Here, the module `conv` inside each convolution is

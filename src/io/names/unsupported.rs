@@ -132,14 +132,6 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         signs: &[
-            All(&["decoder.mid_block.resnets.0.conv1.conv.weight", "decoder.mid_block.resnets.0.norm1.gamma"]),
-            All(&["decoder.mid.block_1.conv1.conv.weight", "decoder.mid.block_1.norm1.gamma"]),
-        ],
-        name: "the VAE of HunyuanVideo 1.5",
-        why: "its attention covers all earlier frames; use diffusers' AutoencoderKLHunyuanVideo15",
-    },
-    Kind {
-        signs: &[
             All(&["decoder.mid_block.resnets.0.conv1.conv.weight", "decoder.mid_block.resnets.0.norm1.weight"]),
             All(&["decoder.mid.block_1.conv1.conv.weight", "decoder.mid.block_1.norm1.weight"]),
         ],
@@ -159,7 +151,7 @@ pub(super) fn check(inside: &Map<&str, &[u64]>) -> Result<(), String> {
     match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
         Some(Kind { name, why, .. }) => Err(format!(
-            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1, LTX-2 and SeedVR are supported"
+            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1, HunyuanVideo 1.5, LTX-2 and SeedVR are supported"
         )),
     }
 }
@@ -177,9 +169,15 @@ fn is_super(inside: &Map<&str, &[u64]>) -> bool {
     matches!(inside.get("decoder.1.conv.0.weight"), Some([_, 1, 7, 7]))
 }
 
-/// True if a convolution is inside two others and changes no size, as it does in LTX-2.
+/// True if a convolution is inside two others and changes no size, as it does in LTX-2 and
+/// HunyuanVideo 1.5.
 fn is_other_causal(inside: &Map<&str, &[u64]>) -> bool {
-    let changes_size = |name: &str| name.contains("samplers.0.conv.conv.") || name.split('.').count() == 6;
+    let has_gamma = inside.keys().any(|name| name.ends_with(".gamma"));
+    let changes_size = |name: &str| {
+        name.contains("samplers.0.conv.conv.")
+            || name.split('.').count() == 6
+            || has_gamma && name.contains("sample.conv.conv.")
+    };
     inside.keys().any(|name| name.contains(".conv.conv.") && !changes_size(name))
 }
 

@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange, Tiny, Wan, invalid, single};
+use super::{
+    AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange, Tiny, Wan, invalid, single,
+};
 use crate::error::Result;
 use crate::model::graph::Resize;
 
@@ -33,6 +35,7 @@ pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
         Network::Wan(wan) => check_wan(wan)?,
         Network::SeedVr(seedvr) => check_seedvr(seedvr)?,
         Network::Ltx2(ltx2) => check_ltx2(ltx2, config.latent_channels)?,
+        Network::HunyuanVideo(hunyuan) => check_hunyuan_video(hunyuan, config.latent_channels)?,
     }
     check_scale(config)?;
     check_own_latents(config.own_latents, config.latent_channels)?;
@@ -190,6 +193,33 @@ fn check_seedvr(seedvr: &SeedVr) -> Result<()> {
         Some(odd) => Err(invalid("block_out_channels", "multiples of 4", odd)),
         None => Ok(()),
     }
+}
+
+/// Checks that the channels of the levels fit the shortcuts around size changes, and `latents`
+/// channels of latents.
+fn check_hunyuan_video(hunyuan: &HunyuanVideo, latents: u32) -> Result<()> {
+    let channels = &hunyuan.block_out_channels;
+    check_levels("block_out_channels", channels)?;
+    channels.iter().try_for_each(|count| check_range("block_out_channels", "channels", *count, &CHANNELS))?;
+    check_range("layers_per_block", "resnets", hunyuan.layers_per_block, &LAYERS)?;
+    let changes = u32::try_from(channels.len() - 1).unwrap_or(u32::MAX);
+    let most = changes.min(u32::try_from(MOST_CHANGES_OF_TIME).unwrap_or(u32::MAX));
+    check_range("temporal_compression_ratio", "doublings", hunyuan.time_changes, &(0..=most))?;
+    for (level, pair) in channels.windows(2).enumerate() {
+        let &[high, low] = pair else { continue };
+        let places = if hunyuan.changes_time(level) { 8 } else { 4 };
+        // The first frame has four places in any case.
+        if !low.is_multiple_of(places) || !(high * 4).is_multiple_of(low) {
+            let expected = format!("a multiple of {places} that divides four times the channels of the level before");
+            return Err(invalid("block_out_channels", expected, format!("{low} after {high}")));
+        }
+    }
+    let last = channels[channels.len() - 1];
+    if !last.is_multiple_of(latents * 2) {
+        let expected = format!("multiples of {} in the last level, by the channels of latents", latents * 2);
+        return Err(invalid("block_out_channels", expected, last));
+    }
+    Ok(())
 }
 
 /// Checks the levels of LTX-2's network, for latents of `latents` channels.

@@ -1,7 +1,7 @@
 //! Readers of config.json, one for each class of diffusers. Absent fields get the defaults of the
 //! class.
 
-use super::families::{hunyuan_image, ltx2, qwen_image21, tiny_network, wan21};
+use super::families::{hunyuan_image, hunyuan_video, ltx2, qwen_image21, tiny_network, wan21};
 use super::fields::{Fields, show};
 use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid, single};
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ pub(super) const CLASSES: &[(&str, Reader)] = &[
     ("AutoencoderKLQwenImage21", autoencoder_kl_qwen_image21),
     ("AutoencoderKLWan", autoencoder_kl_wan),
     ("AutoencoderKLLTX2Video", autoencoder_kl_ltx2_video),
+    ("AutoencoderKLHunyuanVideo15", autoencoder_kl_hunyuan_video15),
 ];
 
 fn autoencoder_kl(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
@@ -85,6 +86,36 @@ fn autoencoder_kl_hunyuan_image(fields: &Fields<'_>) -> Result<AutoencoderConfig
     // Sizes change between all levels.
     config.validate()?;
     fields.only("spatial_compression_ratio", &config.spatial_factor().to_string())?;
+    Ok(config)
+}
+
+/// Reads the fields of HunyuanVideo 1.5's class.
+fn autoencoder_kl_hunyuan_video15(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    // With other values, diffusers builds levels whose channels do not meet.
+    fields.only("downsample_match_channel", "true")?;
+    fields.only("upsample_match_channel", "true")?;
+    let mut config = hunyuan_video();
+    let Network::HunyuanVideo(hunyuan) = &mut config.network else { return Ok(config) };
+    if let Some(channels) = fields.wholes("block_out_channels")? {
+        hunyuan.block_out_channels = channels;
+    }
+    hunyuan.layers_per_block = fields.whole("layers_per_block")?.unwrap_or(hunyuan.layers_per_block);
+    let ratio = fields.whole("temporal_compression_ratio")?.unwrap_or(4);
+    if !ratio.is_power_of_two() {
+        return Err(invalid("temporal_compression_ratio", "a power of two", ratio));
+    }
+    hunyuan.time_changes = ratio.ilog2();
+    config = AutoencoderConfig {
+        scaling_factor: fields.number("scaling_factor")?.unwrap_or(config.scaling_factor),
+        sample_size: config.sample_size,
+        ..rgb(fields, config.network, "latent_channels", 32)?
+    };
+    // Sizes change between all levels.
+    config.validate()?;
+    let (factor, stated) = (config.spatial_factor(), fields.whole("spatial_compression_ratio")?.unwrap_or(16));
+    if stated != factor {
+        return Err(invalid("spatial_compression_ratio", format!("{factor}, one size change between levels"), stated));
+    }
     Ok(config)
 }
 

@@ -1,7 +1,7 @@
 //! Published models as rows of a table. Numbers come from vae/config.json of each repository, or
 //! from its code if there is none (TAEF2, `SeedVR`).
 
-use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan};
+use super::{AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan};
 use crate::error::{Error, Result};
 
 /// A published model: its network and the scale of its latents.
@@ -57,6 +57,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "qwen_image21", config: qwen_image21 },
     Family { name: "wan22", config: wan22 },
     Family { name: "hunyuan_image", config: hunyuan_image },
+    Family { name: "hunyuan_video15", config: hunyuan_video },
     Family { name: "seedvr2", config: seedvr2 },
     Family { name: "ltx2", config: ltx2 },
     // LTX-2.5's is the same.
@@ -466,6 +467,18 @@ pub(super) fn hunyuan_image() -> AutoencoderConfig {
         scaling_factor: 0.75289,
         sample_size: Some(384),
         ..AutoencoderConfig::new(Network::Kl(network), 64)
+    }
+}
+
+/// Returns the config of HunyuanVideo 1.5.
+pub(super) fn hunyuan_video() -> AutoencoderConfig {
+    let network =
+        HunyuanVideo { block_out_channels: vec![128, 256, 512, 1024, 1024], layers_per_block: 2, time_changes: 2 };
+    AutoencoderConfig {
+        scaling_factor: 1.03682,
+        // diffusers' class begins tiles at 256 pixels.
+        sample_size: Some(256),
+        ..AutoencoderConfig::new(Network::HunyuanVideo(network), 32)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::hunyuan_video::HunyuanVideo;
 use super::ltx2::Ltx2;
 
 use crate::model::graph::{Regroup, Resize};
@@ -23,6 +24,8 @@ pub enum Network {
     SeedVr(SeedVr),
     /// `AutoencoderKLLTX2Video`: images and video of LTX-2, 2.3 and 2.5.
     Ltx2(Ltx2),
+    /// `AutoencoderKLHunyuanVideo15`: images and video of HunyuanVideo 1.5.
+    HunyuanVideo(HunyuanVideo),
 }
 
 /// Parameters of an `AutoencoderKL` or `AutoencoderKLHunyuanImage`.
@@ -228,6 +231,8 @@ pub(crate) struct NetworkFacts {
     /// True if the first latent of an encode stands for as many frames as any other. The last frame
     /// is repeated until the last latent has as many.
     pub(crate) fills_parts: bool,
+    /// True if attention sees all earlier frames of a clip, so that something of each is kept.
+    pub(crate) keeps_all: bool,
     /// Fewest latents along each side that the decoder takes: 2 if it mirrors its borders.
     pub(crate) least_latents: u32,
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
@@ -248,6 +253,7 @@ impl Network {
             clamps: false,
             time_changes: None,
             fills_parts: false,
+            keeps_all: false,
             least_latents: 1,
             image_patch: 1,
             upscale: 1,
@@ -289,6 +295,11 @@ impl Network {
                     "AutoencoderKLLTX2Video",
                     1 + ltx2.upsample.iter().filter(|change| change.space).count() + patch_levels(ltx2.patch_size),
                 )
+            },
+            Self::HunyuanVideo(hunyuan) => NetworkFacts {
+                time_changes: Some(hunyuan.time_changes as usize),
+                keeps_all: true,
+                ..image("AutoencoderKLHunyuanVideo15", hunyuan.block_out_channels.len())
             },
             Self::SeedVr(seedvr) => NetworkFacts {
                 time_changes: Some(seedvr.temporal_scale_num as usize),
@@ -352,7 +363,7 @@ impl Network {
                     network.take_decoder_of(&known);
                 }
             }
-            Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) => {}
+            Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) | Self::HunyuanVideo(_) => {}
         }
         self
     }
@@ -409,6 +420,11 @@ impl Network {
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),
                 ("layers_per_block", left.layers_per_block == right.layers_per_block),
                 ("temporal_scale_num", left.temporal_scale_num == right.temporal_scale_num),
+            ],
+            (Self::HunyuanVideo(left), Self::HunyuanVideo(right)) => &[
+                ("block_out_channels", left.block_out_channels == right.block_out_channels),
+                ("layers_per_block", left.layers_per_block == right.layers_per_block),
+                ("temporal_compression_ratio", left.time_changes == right.time_changes),
             ],
             _ => &[],
         };

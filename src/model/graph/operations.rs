@@ -80,7 +80,7 @@ impl Window {
     /// Returns the number of rows or columns of zeros before the first.
     pub fn before(self) -> u32 {
         match self.border {
-            Border::Around | Border::Mirror => self.side / 2,
+            Border::Around | Border::Mirror | Border::Copies => self.side / 2,
             Border::After => 0,
         }
     }
@@ -88,7 +88,7 @@ impl Window {
     /// Returns the extent of the output for an input of `extent`.
     pub fn output(self, extent: u32) -> u32 {
         let zeros = match self.border {
-            Border::Around | Border::Mirror => self.side / 2 * 2,
+            Border::Around | Border::Mirror | Border::Copies => self.side / 2 * 2,
             Border::After => 1,
         };
         (extent + zeros - self.side) / self.stride + 1
@@ -96,15 +96,19 @@ impl Window {
 }
 
 /// Placement of zeros, or of other pixels, around the input of a filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Border {
     /// Half a filter on all four sides.
+    #[default]
     Around,
     /// One row below and one column to the right, none above and to the left.
     After,
     /// Half a filter on all four sides, not of zeros but of the pixels that mirror the border
     /// (torch's `reflect`). The stride is 1, and the input has at least two rows and columns.
     Mirror,
+    /// Half a filter on all four sides, of copies of the first and last pixels (torch's
+    /// `replicate`). The stride is 1.
+    Copies,
 }
 
 /// Movement of a filter over frames. There is one output for each position at which the filter fits
@@ -203,6 +207,9 @@ pub enum WeightSlice {
         step: u32,
         /// Number of output channels in the file.
         of: u32,
+        /// Number of taps in time that are added up, in f32; 1 if the filter has no such taps, or
+        /// keeps them.
+        summed: u32,
     },
     /// All output channels, reordered from (part, frame, channel) to (frame, part, channel).
     Frames {
@@ -457,11 +464,23 @@ pub enum Op {
     Add,
     /// A shortcut without weights. A second input, of the result's shape, is added to the result.
     Regroup(Regroup),
-    /// Attention with one head: `softmax(q k^T / sqrt(c)) v` over all pixels of a frame. Inputs:
-    /// query, key, value.
-    Attention,
+    /// Attention with one head: `softmax(q k^T / sqrt(c)) v` over all pixels of the frames that it
+    /// sees. Inputs: query, key, value, of one frame.
+    Attention(Sight),
     /// The model's output.
     Output(Ending),
+}
+
+/// The frames whose keys and values attention sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Sight {
+    /// Its own.
+    #[default]
+    Own,
+    /// Its own, which is the first of a clip. Its keys and values are kept for later parts.
+    First,
+    /// Its own and all before it. Its keys and values are kept for later parts.
+    UpToOwn,
 }
 
 /// Formula of a norm of pixels.

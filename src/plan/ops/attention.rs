@@ -9,13 +9,14 @@ use crate::kernels::attention::{FinishParams, SoftmaxParams, finish, softmax};
 use crate::kernels::choice::{KernelChoice, SHARED_TILE};
 use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::model::graph::{Shape, TensorId};
+use crate::model::graph::{Shape, Sight, TensorId};
 use crate::plan::node::{Node, Scratch};
 use crate::plan::partition::Partition;
-use crate::plan::{BufferId, PlanOptions, Resource};
-use crate::tensor::Storage;
+use crate::plan::turns::Turns;
+use crate::plan::{Action, BufferId, PlanOptions, Resource, StateId, StatePart};
+use crate::tensor::{Bytes, Storage};
 
-use super::lowering::{Lowering, Stored};
+use super::lowering::Lowering;
 use super::pass::Block;
 use super::sizing::{Reach, Sizing};
 
@@ -25,6 +26,14 @@ const QUERIES: std::ops::RangeInclusive<u32> = 1024..=4096;
 /// Range of the keys of one block. A block has a 64th of all keys within this range, which bounds
 /// the number of blocks.
 const KEYS: std::ops::RangeInclusive<u32> = 2048..=16_384;
+
+/// The keys and values of some pixels.
+#[derive(Debug, Clone, Copy)]
+struct KeyChunk {
+    key: BufferId,
+    value: BufferId,
+    pixels: u32,
+}
 
 /// Some pixels of a chunk of queries, keys or values.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +74,7 @@ fn block_size(shape: Shape, facts: BlockInputs<'_>, (queries, keys): (&Partition
 }
 
 /// Returns the node of attention.
-pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], output: TensorId) -> Node {
+pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], sight: Sight, output: TensorId) -> Node {
     let shape = sizing.fused.shape(output);
     let partition = sizing.partition(query).clone();
     let inputs = [(query, Reach::Same), (key, Reach::All), (value, Reach::All)];
@@ -73,10 +82,11 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], outp
     let (width, height, channels) = (u64::from(shape.width), u64::from(shape.height), u64::from(shape.channels));
     let attention =
         block_bytes(shape, (sizing.limits, &sizing.choice, sizing.options), (&partition, sizing.partition(key)));
+    let earlier = if sight == Sight::UpToOwn { earlier_bytes(sizing, key) } else { 0 };
     Node {
         // Multiply-adds of the scores, and of the products with the values.
         row_macs: width * (width * height * channels * 2),
-        scratch: Scratch { attention, ..Scratch::default() },
+        scratch: Scratch { attention: attention + earlier, ..Scratch::default() },
         ..sizing.storing(output, partition, reads)
     }
 }
@@ -88,19 +98,47 @@ fn block_bytes(shape: Shape, facts: BlockInputs<'_>, partitions: (&Partition, &P
     u64::from(queries) * (row * 16 + row * facts.2.storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
 }
 
+/// Returns the bytes of the buffers for keys and values of earlier frames, as [`Lowering::earlier`]
+/// makes them: for a chunk, and for the last chunk if it is smaller.
+fn earlier_bytes(sizing: &Sizing<'_>, key: TensorId) -> u64 {
+    let (partition, width) = (sizing.partition(key), sizing.fused.shape(key).width);
+    let bytes = |chunk| partition.chunk_bytes(chunk, sizing.row_bytes(key), width);
+    let (first, last) = (bytes(0), bytes(partition.count() - 1));
+    (first + if last == first { 0 } else { last }) * 2
+}
+
 impl Lowering<'_> {
     /// Computes one chunk of queries, over all keys.
-    pub(super) fn attention(&mut self, [query, key, value]: [TensorId; 3], output: TensorId, chunk: usize) {
+    pub(super) fn attention(
+        &mut self,
+        [query, key, value]: [TensorId; 3],
+        sight: Sight,
+        output: TensorId,
+        chunk: usize,
+    ) {
         let shape = self.fused.shape(output);
-        let (query, key, value) = (self.tensor(query).clone(), self.tensor(key).clone(), self.tensor(value).clone());
+        let (query, keys) = (self.tensor(query).clone(), self.tensor(key).partition.clone());
         let target = self.place(output, chunk);
-        let block = self.pass.attention.unwrap_or_else(|| self.block(shape, (&query.partition, &key.partition)));
+        let block = self.pass.attention.unwrap_or_else(|| self.block(shape, (&query.partition, &keys)));
         self.pass.attention = Some(block);
+        let own: Vec<KeyChunk> = (0..keys.count())
+            .map(|index| KeyChunk {
+                key: self.tensor(key).chunk(index),
+                value: self.tensor(value).chunk(index),
+                pixels: keys.chunk(index).count() * shape.width,
+            })
+            .collect();
+        if chunk == 0 && sight != Sight::Own {
+            self.keep_frame([key, value], sight, &own);
+        }
         let chunk_pixels = query.partition.chunk(chunk).count() * shape.width;
         for first in (0..chunk_pixels).step_by(block.queries as usize) {
             let queries = block.queries.min(chunk_pixels - first);
             let pixels = PixelRange { chunk: query.chunk(chunk), first, count: queries };
-            self.attend(shape, &block, pixels, &key, &value);
+            if sight == Sight::UpToOwn {
+                self.attend_earlier(shape, &block, pixels, [key, value], &own);
+            }
+            self.attend(shape, &block, pixels, &own, sight != Sight::UpToOwn);
             let params = FinishParams { queries, channels4: shape.channels4(), y_offset: first * shape.channels4() };
             let bindings = [block.accumulated, block.state, target].map(Resource::Buffer);
             self.launch(finish(self.options.storage, params), &bindings);
@@ -123,22 +161,103 @@ impl Lowering<'_> {
         }
     }
 
-    /// Accumulates all keys for one block of queries.
-    fn attend(&mut self, shape: Shape, block: &Block, queries: PixelRange, key: &Stored, value: &Stored) {
-        let mut first_block = true;
-        for chunk in 0..key.partition.count() {
-            let chunk_pixels = key.partition.chunk(chunk).count() * shape.width;
-            for first in (0..chunk_pixels).step_by((block.row * 4) as usize) {
-                let keys = (block.row * 4).min(chunk_pixels - first);
-                let key = PixelRange { chunk: key.chunk(chunk), first, count: keys };
-                self.scores(shape, block, queries, key, chunk_pixels.div_ceil(4));
+    /// Returns the states with the keys and the values of all frames of a clip but the last. A row is
+    /// a chunk of one frame.
+    fn states_of_keys(&mut self, tensors: [TensorId; 2]) -> [StateId; 2] {
+        tensors.map(|tensor| {
+            let partition = &self.tensor(tensor).partition;
+            let row_bytes = self.fused.row_bytes(tensor, self.options.storage);
+            let row_bytes = Bytes(partition.chunk_bytes(0, row_bytes, self.fused.shape(tensor).width));
+            let chunks = u32::try_from(partition.count()).unwrap_or(u32::MAX);
+            let rows = (self.options.clip_latents - 1).saturating_mul(chunks);
+            self.state_of_rows(tensor, self.producer(tensor).name(), (rows, row_bytes), Bytes(0))
+        })
+    }
+
+    /// Returns the place of chunk `chunk` of frame `frame` in a state of keys or values.
+    fn place_of_keys(&self, state: StateId, frame: u32, (chunk, chunks): (usize, usize)) -> StatePart {
+        let row = u64::from(frame) * chunks as u64 + chunk as u64;
+        StatePart::Frames(row * self.plan.states[state.0].row_bytes.0)
+    }
+
+    /// Keeps the chunks `own` of keys and values for later parts. Each part has steps for every
+    /// frame that it may be, of which one frame's run. The last frame is not kept.
+    fn keep_frame(&mut self, tensors: [TensorId; 2], sight: Sight, own: &[KeyChunk]) {
+        let last = self.options.clip_latents - 1;
+        let frames = if sight == Sight::First { 0..last.min(1) } else { 1..last };
+        let turns = self.turns;
+        for frame in frames {
+            if self.is_full() {
+                break;
+            }
+            let states = self.states_of_keys(tensors);
+            self.turns = if sight == Sight::First { turns } else { Some(Turns::at(frame)) };
+            for (chunk, kept) in own.iter().enumerate() {
+                for (state, from) in states.into_iter().zip([kept.key, kept.value]) {
+                    let part = self.place_of_keys(state, frame, (chunk, own.len()));
+                    let bytes = self.plan.buffers[from.0].bytes.0;
+                    self.step(Action::Keep { from, state, part, bytes }, 0);
+                }
+            }
+        }
+        self.turns = turns;
+    }
+
+    /// Accumulates the keys of all earlier frames for one block of queries. Their chunks are like
+    /// `own`.
+    fn attend_earlier(
+        &mut self,
+        shape: Shape,
+        block: &Block,
+        queries: PixelRange,
+        tensors: [TensorId; 2],
+        own: &[KeyChunk],
+    ) {
+        let turns = self.turns;
+        for frame in 0..self.options.clip_latents - 1 {
+            if self.is_full() {
+                break;
+            }
+            let states = self.states_of_keys(tensors);
+            self.turns = Some(Turns::after(frame));
+            for (chunk, like) in own.iter().enumerate() {
+                let [key, value] = self.earlier(self.plan.buffers[like.key.0].bytes);
+                for (state, to) in states.into_iter().zip([key, value]) {
+                    let part = self.place_of_keys(state, frame, (chunk, own.len()));
+                    self.step(Action::Recall { state, part, to }, 0);
+                }
+                let is_first = frame == 0 && chunk == 0;
+                self.attend(shape, block, queries, &[KeyChunk { key, value, ..*like }], is_first);
+            }
+        }
+        self.turns = turns;
+    }
+
+    /// Returns the buffers for a chunk of keys and of values of earlier frames, of `bytes` each.
+    fn earlier(&mut self, bytes: Bytes) -> [BufferId; 2] {
+        if let Some(buffers) = self.pass.earlier.get(&bytes.0) {
+            return *buffers;
+        }
+        let buffers = ["earlier_keys", "earlier_values"].map(|what| self.scratch(what, bytes.0));
+        self.pass.earlier.insert(bytes.0, buffers);
+        buffers
+    }
+
+    /// Accumulates the keys of `chunks` for one block of queries. If `first_block`, no keys have been
+    /// accumulated before.
+    fn attend(&mut self, shape: Shape, block: &Block, queries: PixelRange, chunks: &[KeyChunk], mut first_block: bool) {
+        for chunk in chunks {
+            for first in (0..chunk.pixels).step_by((block.row * 4) as usize) {
+                let keys = (block.row * 4).min(chunk.pixels - first);
+                let key = PixelRange { chunk: chunk.key, first, count: keys };
+                self.scores(shape, block, queries, key, chunk.pixels.div_ceil(4));
                 #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
                 let scale = 1.0 / (shape.channels as f32).sqrt();
                 let params = SoftmaxParams { keys, row: block.row, scale, first: u32::from(first_block) };
                 let bindings =
                     [block.scores, block.probabilities, block.state, block.row_factors].map(Resource::Buffer);
                 self.launch(softmax(self.options.storage, queries.count, params), &bindings);
-                self.weigh(shape, block, queries.count, PixelRange { chunk: value.chunk(chunk), first, count: keys });
+                self.weigh(shape, block, queries.count, PixelRange { chunk: chunk.value, first, count: keys });
                 first_block = false;
             }
         }

@@ -55,7 +55,7 @@ impl Lowering<'_> {
             output: self.output_of_stage().storage,
             upsample: conv.prologue.doubling.is_some(),
             relu: conv.relu,
-            mirror: conv.mirrors(),
+            border: conv.window.border,
             tile: self.choice.direct_tile,
             times: conv.taps(),
             params: Conv2dDirectParams {

@@ -149,6 +149,11 @@ impl<'a> Lowering<'a> {
         &self.stored[self.producers[&tensor]]
     }
 
+    /// Returns the stage that produces `tensor`.
+    pub(super) fn producer(&self, tensor: TensorId) -> &'a Stage {
+        &self.fused.stages[self.producers[&tensor]]
+    }
+
     /// Returns the stored chunks of the current stage's output.
     pub(super) fn output_of_stage(&self) -> &Stored {
         &self.stored[self.stage]
@@ -168,10 +173,8 @@ impl<'a> Lowering<'a> {
             self.stored[self.stage].chunks[index] = Some(buffer);
             return buffer;
         }
-        let width = u64::from(self.fused.shape(output).width);
-        let pixels = u64::from(self.rows(index).count()) * width;
         // Padded to a multiple of four pixels, because attention reads its keys in groups of four.
-        self.new_chunk(index, node.row_bytes / width * pixels.next_multiple_of(4))
+        self.new_chunk(index, node.partition.chunk_bytes(index, node.row_bytes, self.fused.shape(output).width))
     }
 
     /// Adds a buffer of `bytes` for chunk `index` of the current stage's output.

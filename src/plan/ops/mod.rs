@@ -45,7 +45,7 @@ pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
         Stage::Window(window) => window::node(sizing, window),
         Stage::Conv(conv) => conv::node(sizing, conv),
         Stage::Shortcut(shortcut) => regroup::node(sizing, shortcut),
-        Stage::Attention { inputs, output, .. } => Ok(attention::node(sizing, *inputs, *output)),
+        Stage::Attention { inputs, sight, output, .. } => Ok(attention::node(sizing, *inputs, *sight, *output)),
         Stage::Output { input, .. } => Ok(output::node(sizing, *input)),
     }
 }
@@ -60,7 +60,7 @@ impl Lowering<'_> {
             Stage::Window(window) => self.window(window, task.chunk),
             Stage::Conv(conv) => self.conv(conv, task.chunk, measure),
             Stage::Shortcut(shortcut) => self.regroup(shortcut, task.chunk, measure),
-            Stage::Attention { inputs, output, .. } => self.attention(*inputs, *output, task.chunk),
+            Stage::Attention { inputs, sight, output, .. } => self.attention(*inputs, *sight, *output, task.chunk),
             Stage::Output { input, ending } => self.output(*input, *ending, task.chunk),
         }
     }

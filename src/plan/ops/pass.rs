@@ -89,6 +89,8 @@ pub(super) struct PassScratch {
     /// Buffers of transformed filters that stages use in turn.
     pub(super) shared_filters: Vec<BufferId>,
     pub(super) attention: Option<Block>,
+    /// Buffers for keys and values of earlier frames, by bytes of a chunk.
+    pub(super) earlier: Map<u64, [BufferId; 2]>,
     /// Moments of the goal, and number of runs.
     pub(super) moments: Option<(BufferId, u64)>,
 }

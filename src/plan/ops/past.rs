@@ -151,22 +151,34 @@ impl Lowering<'_> {
     /// Returns the state of `frames` frames like `input`, for the convolution `by`. If `normed`, a
     /// group norm is applied to them.
     pub(super) fn state(&mut self, input: TensorId, normed: bool, by: &str, frames: u32) -> StateId {
-        if let Some(state) = self.states.get(by) {
-            return *state;
-        }
         let shape = self.fused.shape(input);
         let frame = self.fused.row_bytes(input, self.options.storage) / u64::from(shape.frames);
         let table = if normed { u64::from(frames * shape.channels4()) * NORM_VEC4_BYTES } else { 0 };
+        self.state_of_rows(input, by, (shape.height, Bytes(frame * u64::from(frames))), Bytes(table))
+    }
+
+    /// Returns the state called `name`, of so many rows of so many bytes, and a norm's table of
+    /// `table` bytes. Its content is stored as `like` is.
+    pub(super) fn state_of_rows(
+        &mut self,
+        like: TensorId,
+        name: &str,
+        (rows, row_bytes): (u32, Bytes),
+        table: Bytes,
+    ) -> StateId {
+        if let Some(state) = self.states.get(name) {
+            return *state;
+        }
         self.plan.states.push(StateUse {
-            name: by.to_owned(),
-            rows: shape.height,
-            row_bytes: Bytes(frame * u64::from(frames)),
-            table: Bytes(table),
-            factor: self.fused.factors[input.0],
-            home: self.options.host_states.home(by),
+            name: name.to_owned(),
+            rows,
+            row_bytes,
+            table,
+            factor: self.fused.factors[like.0],
+            home: self.options.host_states.home(name),
         });
         let state = StateId(self.plan.states.len() - 1);
-        self.states.insert(by.to_owned(), state);
+        self.states.insert(name.to_owned(), state);
         state
     }
 }

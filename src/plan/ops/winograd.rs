@@ -293,7 +293,7 @@ impl Lowering<'_> {
             normalize: source.norm.is_some(),
             activation,
             doubling,
-            mirror: conv.mirrors(),
+            border: conv.window.border,
         };
         let frame4 = input_shape.channels4();
         let params = InParams {

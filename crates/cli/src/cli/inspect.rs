@@ -201,6 +201,11 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
             ("mirrored borders", yes(ltx2.decoder_reflects)),
             ("pixels in channels", format!("{0}x{0}", ltx2.patch_size)),
         ],
+        Network::HunyuanVideo(hunyuan) => vec![
+            ("levels of the encoder", levels_text(&hunyuan.block_out_channels, hunyuan.layers_per_block)),
+            ("levels of the decoder", levels_text(&hunyuan.block_out_channels, hunyuan.layers_per_block + 1)),
+            ("size changes over time", hunyuan.time_changes.to_string()),
+        ],
         Network::SeedVr(seedvr) => vec![
             ("levels of the encoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block)),
             ("levels of the decoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block + 1)),

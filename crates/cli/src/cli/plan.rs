@@ -31,7 +31,8 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     };
     if let Some(frames) = args.frames {
         let parts = parts(&config, operation, frames)?;
-        return Ok(clip::show(args, frames, parts, &plan(&request.of_clip(), args.memory_budget)?, &limits));
+        let request = Request { clip_latents: u32::try_from(parts).ok(), ..request.of_clip() };
+        return Ok(clip::show(args, frames, parts, &plan(&request, args.memory_budget)?, &limits));
     }
     if !args.budgets.is_empty() {
         return budgets::compare(args, |budget| plan(&request, budget).map(Plans::into_first));

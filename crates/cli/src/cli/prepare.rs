@@ -84,13 +84,20 @@ impl BudgetArgs {
     /// Returns the options of a decode in `tiling`, which measures stages if `profile`.
     pub(super) fn decode(&self, tiling: Tiling, profile: bool) -> DecodeOptions {
         let (memory_budget, parking) = (self.memory_budget, self.parking.into());
-        DecodeOptions { profile, memory_budget, least_memory: self.least_memory, parking, tiling }
+        DecodeOptions {
+            profile,
+            memory_budget,
+            least_memory: self.least_memory,
+            parking,
+            tiling,
+            ..DecodeOptions::default()
+        }
     }
 
     /// Returns the options of an encode, which measures stages if `profile`.
     pub(super) fn encode(&self, profile: bool) -> EncodeOptions {
         let (memory_budget, parking) = (self.memory_budget, self.parking.into());
-        EncodeOptions { profile, memory_budget, least_memory: self.least_memory, parking }
+        EncodeOptions { profile, memory_budget, least_memory: self.least_memory, parking, ..EncodeOptions::default() }
     }
 }
 

@@ -9,7 +9,9 @@ use wgvae::clips::ClipDecoder;
 use wgvae::files::ByteSource;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::internals::clips::{ClipAxes, ClipLatents};
-use wgvae::{Checkpoint, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Result};
+use wgvae::{
+    Checkpoint, DecodeOptions, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Result,
+};
 use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
 
 use super::DecodeArgs;
@@ -54,7 +56,8 @@ pub(super) async fn run(
         FrameFormat::Rgba8 => PixelFormat::Rgba8,
         FrameFormat::Floats => PixelFormat::Raw,
     };
-    let options = args.options(tiling);
+    let clip_latents = u32::try_from(axes.frames).ok();
+    let options = DecodeOptions { clip_latents, ..args.options(tiling) };
     let request = options.request(axes.size, space, format).of_clip();
     let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
     let mut clip = vae.decode_clip(axes.size, space, format, &options).await?;

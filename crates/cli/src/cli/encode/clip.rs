@@ -7,7 +7,7 @@ use serde_json::json;
 use wgvae::clips::ClipEncoder;
 use wgvae::internals::clips::TimeFactor;
 use wgvae::model::networks::encoded_channels;
-use wgvae::{Checkpoint, Direction, Directions, Error, HostTensor, Images, LoadOptions, Result, Size};
+use wgvae::{Checkpoint, Direction, Directions, EncodeOptions, Error, HostTensor, Images, LoadOptions, Result, Size};
 use wgvae_media::clip_files::{
     ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Padded, open_source,
 };
@@ -44,7 +44,8 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
     let device = open_device(&args.device, &args.elements).await?;
-    let options = args.options();
+    let clip_latents = latents.and_then(|latents| u32::try_from(latents).ok());
+    let options = EncodeOptions { clip_latents, ..args.options() };
     let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision());
     let mut vae = load(&device, &checkpoint, loaded).await?;
     let mut clip = vae.encode_clip(size, &options).await?;
