@@ -53,5 +53,8 @@ mod tool;
 mod tuning;
 #[path = "cli/verbosity.rs"]
 mod verbosity;
+#[cfg(target_os = "linux")]
+#[path = "cli/view.rs"]
+mod view;
 #[path = "support/written.rs"]
 mod written;

@@ -35,6 +35,7 @@ mod stdio;
 mod tiling;
 mod tune;
 mod tuned;
+mod view;
 
 use std::path::{Path, PathBuf};
 
@@ -129,6 +130,16 @@ Examples:
 
 The second one decodes means of latents with a tiny autoencoder: the colours are right, and the smaller the picture, the less detail is left.")]
     Preview(preview::PreviewArgs),
+    /// Show latents as a small picture in the terminal
+    #[command(after_help = "\
+Examples:
+  wgvae view latents.safetensors --family sdxl
+  wgvae view clip.safetensors --family wan21 --index 3
+  wgvae view latents.npy --model taesdxl/ --width 60
+
+Without --model the picture is a published linear map of the latents: this needs no weights and no GPU. A line on stderr says what is shown.
+Where stdout is no terminal, `wgvae preview` and `wgvae decode --preview` write the same pictures to files.")]
+    View(view::ViewArgs),
     /// Encode pictures to latents
     #[command(after_help = "\
 Examples:
@@ -242,6 +253,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Answer> {
         Command::Demo(args) => demo::run(&args).await,
         Command::Decode(args) => decode::run(&args).await,
         Command::Preview(args) => preview::run(&args).await,
+        Command::View(args) => view::run(&args).await,
         Command::Encode(args) => encode::run(&args).await,
         Command::Roundtrip(args) => roundtrip::run(&args).await,
         Command::CompareTiling(args) => compare_tiling::run(&args).await,
