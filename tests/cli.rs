@@ -18,6 +18,8 @@ mod encode;
 mod encode_input;
 #[path = "cli/families.rs"]
 mod families;
+#[path = "cli/folders.rs"]
+mod folders;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "cli/hub.rs"]
