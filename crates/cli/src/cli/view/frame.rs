@@ -30,7 +30,8 @@ impl Frame {
             let found = format!("{number}, but {} has {count} {kind}", source.name());
             return Err(Error::input("--index", format!("1 to {count}"), found));
         }
-        let one = if count > 1 { image(&tensor, index) } else { tensor };
+        // An empty tensor is an error, which names its whole shape.
+        let one = if count > 1 && !tensor.data.is_empty() { image(&tensor, index) } else { tensor };
         let latents = Latents::new(one).map_err(|error| in_file(error, source.name()))?.in_space(space);
         let kind = if is_of_clip { "frame" } else { "image" };
         let place = if count > 1 { format!("{kind} {number} of {count}, ") } else { String::new() };
