@@ -18,6 +18,8 @@ mod encode;
 mod encode_input;
 #[path = "cli/families.rs"]
 mod families;
+#[path = "cli/folders.rs"]
+mod folders;
 #[path = "support/formula.rs"]
 mod formula;
 #[path = "cli/hub.rs"]
@@ -53,5 +55,8 @@ mod tool;
 mod tuning;
 #[path = "cli/verbosity.rs"]
 mod verbosity;
+#[cfg(target_os = "linux")]
+#[path = "cli/view.rs"]
+mod view;
 #[path = "support/written.rs"]
 mod written;

@@ -220,6 +220,21 @@ fn an_address_that_is_none_is_an_error() {
     }
 }
 
+/// A name that is no path is not looked up: only `hf:` before it says that the hub is meant.
+#[test]
+fn a_name_without_hf_is_answered_with_a_hint() {
+    let folder = Folder::new();
+    let nowhere = "http://127.0.0.1:9";
+    let words = ["model stabilityai/sdxl-vae: expected", "no such path (did you mean hf:stabilityai/sdxl-vae?)"];
+    let name = "stabilityai/sdxl-vae";
+    for args in [&decode(name)[..], &plan(name), &["inspect", "--model", name]] {
+        run(&folder, nowhere, args).failed("a name without hf:", 1, &words);
+    }
+    // A path within folders is a path.
+    let path = run(&folder, nowhere, &plan("some/other/vae"));
+    assert!(path.code == Some(1) && !path.stderr.contains("hf:"), "{path:?}");
+}
+
 #[test]
 fn refusals_say_what_can_be_done() {
     let folder = Folder::new();

@@ -11,6 +11,7 @@ mod demo;
 mod difference;
 mod doctor;
 mod encode;
+mod folder;
 mod hub;
 mod images;
 mod inspect;
@@ -20,6 +21,7 @@ mod latents_output;
 mod man;
 mod memory;
 mod output;
+mod output_names;
 mod paths;
 mod plan;
 mod prepare;
@@ -32,9 +34,11 @@ mod session;
 mod signals;
 mod stderr;
 mod stdio;
+mod tally;
 mod tiling;
 mod tune;
 mod tuned;
+mod view;
 
 use std::path::{Path, PathBuf};
 
@@ -76,7 +80,8 @@ Example:
 
 Exit codes:
   0    done
-  1    an error: its message is on stderr, and no file was written, except whole frames of a clip;
+  1    an error: its message is on stderr, and no file was written, except whole frames of a clip
+       and the files of a folder that were done before;
        for doctor: something is missing that every decode needs
   2    invalid arguments
   130  stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; no file is half-written"
@@ -113,10 +118,12 @@ enum Command {
 Examples:
   wgvae decode --model sd-vae-ft-mse --latents latents.safetensors -o picture.png
   wgvae decode --model pipeline/ --latents latents.npy -o raw.npy --limits webgpu-default --report report.json
+  wgvae decode --model vae/ --latents folder/ -o pictures/
   wgvae decode --model vae/ --latents clip.safetensors -o frames/%05d.png
   wgvae decode --model vae/ --latents clip.npy -o - --fps 16 | ffplay -
   wgvae decode --model vae/ --latents - -o - --format webp < latents.safetensors > picture.webp
 
+A folder's files are decoded one by one, in the order of their names, and written as they are done.
 Clips are decoded part by part, in the memory of one part. With -o - a picture goes to stdout as PNG, or as --format says,
 and frames of a clip as y4m. Reports then go to stderr. A terminal as stdout is an error.")]
     Decode(decode::DecodeArgs),
@@ -129,11 +136,22 @@ Examples:
 
 The second one decodes means of latents with a tiny autoencoder: the colours are right, and the smaller the picture, the less detail is left.")]
     Preview(preview::PreviewArgs),
+    /// Show latents as a small picture in the terminal
+    #[command(after_help = "\
+Examples:
+  wgvae view latents.safetensors --family sdxl
+  wgvae view clip.safetensors --family wan21 --index 3
+  wgvae view latents.npy --model taesdxl/ --width 60
+
+Without --model the picture is a published linear map of the latents: this needs no weights and no GPU. A line on stderr says what is shown.
+Where stdout is no terminal, `wgvae preview` and `wgvae decode --preview` write the same pictures to files.")]
+    View(view::ViewArgs),
     /// Encode pictures to latents
     #[command(after_help = "\
 Examples:
   wgvae encode --model sd-vae-ft-mse --image photo.jpg -o latents.safetensors
   wgvae encode --model vae/ --image a.png b.png --resize 512x512 -o latents.npy --sample --seed 7
+  wgvae encode --model vae/ --image photos/ -o latents/
   wgvae encode --model vae/ --image frames/%05d.png --pad repeat -o clip.safetensors
   wgvae encode --model vae/ --image - -o - < photo.png | wgvae decode --model vae/ --latents - -o - > again.png
 
@@ -242,7 +260,8 @@ pub(crate) async fn run(cli: Cli) -> Result<Answer> {
         Command::Demo(args) => demo::run(&args).await,
         Command::Decode(args) => decode::run(&args).await,
         Command::Preview(args) => preview::run(&args).await,
-        Command::Encode(args) => encode::run(&args).await,
+        Command::View(args) => view::run(&args).await,
+        Command::Encode(args) => encode::run(args).await,
         Command::Roundtrip(args) => roundtrip::run(&args).await,
         Command::CompareTiling(args) => compare_tiling::run(&args).await,
         Command::Inspect(args) => inspect::run(&args).await,

@@ -1,9 +1,10 @@
 //! `wgvae decode`.
 
 mod clip;
+mod folder;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wgvae::config::AutoencoderConfig;
@@ -16,7 +17,7 @@ use super::output::{BitDepthArg, FormatArg, OutputFiles};
 use super::paths::{check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
-use super::session::decode_all;
+use super::session::Session;
 use super::stderr::timed;
 use super::tiling::{TileArgs, TilingArg};
 use super::{ModelArgs, in_file, latents, stdio};
@@ -30,7 +31,9 @@ pub(super) struct DecodeArgs {
     /// A model that is not for video makes one picture of each layer of `[n, c, layers, h, w]`.
     ///
     /// Files: f32, f16 or bf16 in .safetensors or .latent (ComfyUI's), f32 or f16 in .npy.
-    #[arg(long, value_name = "FILE")]
+    ///
+    /// A folder: all such files in it, with one load of the model. Their sizes may differ.
+    #[arg(long, value_name = "FILE|FOLDER")]
     latents: PathBuf,
     /// Picture to write (.png, .jpg, .webp or .exr), or all floats before clamping (.npy or
     /// .safetensors); - writes to stdout
@@ -45,11 +48,14 @@ pub(super) struct DecodeArgs {
     ///
     /// Several pictures get numbers: out.png becomes out-1.png and so on. See --format for stdout.
     ///
+    /// For a folder of latents: a folder, where the pictures get the names of the latents; or a
+    /// pattern, pictures/%s.webp for these names or pictures/%05d.webp for numbers.
+    ///
     /// A clip is written as numbered pictures (frames/%05d.png), .y4m, - for y4m on stdout, .npy or
     /// .safetensors `[1, 3, t, h, w]`, or .mp4, .webm, .mov or .gif if ffmpeg is on the path.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE|FOLDER")]
     output: PathBuf,
-    /// Format on stdout, with -o - [default: png; for a clip y4m]
+    /// Format on stdout, with -o -, or of the files in a folder [default: png; for a clip y4m]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
     /// Bits per channel of a .png picture [default: 8]
@@ -103,8 +109,11 @@ pub(super) struct DecodeArgs {
 /// Checks everything that needs no GPU first, then loads the model, decodes, and writes.
 pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
-    args.check_format()?;
     stdio::check_report(args.report.as_deref())?;
+    if args.latents.is_dir() {
+        return folder::run(args, &interrupt).await;
+    }
+    args.check_format()?;
     let source = latents::open(&args.latents, args.tensor.as_deref())?;
     let (name, opened) = args.clip(&*source).await?;
     if let Some(name) = name {
@@ -112,13 +121,10 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     }
     args.check_image()?;
     let latents = timed("read latents", latents::from_source(&*source, args.tensor.as_deref())).await?;
-    let latents = args.in_space(latents);
     let mut files = OutputFiles::new(&args.output, args.format, args.bit_depth, latents.count())?;
     let checkpoint = args.checkpoint(opened).await?;
-    args.check_paths(&checkpoint, &files.names())?;
-    let fits = latents.check_channels(checkpoint.config());
-    fits.map_err(|error| in_file(error, args.latents.display()))?;
-    let latents = args.smaller(latents, checkpoint.config())?;
+    args.check_paths(&checkpoint, std::slice::from_ref(&args.latents), files.names())?;
+    let latents = args.fitted(latents, &args.latents, checkpoint.config())?;
     checkpoint.check_decoder()?;
     files.say_lost_alpha(checkpoint.config().out_channels);
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
@@ -128,8 +134,10 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let options = args.options(tiling);
     let request = options.request(latents.size(), latents.space(), files.format());
     let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
-    let runs = decode_all(&device, &mut vae, &latents, &options, args.repeat, &interrupt, &mut files).await?;
-    let report = Report::of_decode(&device, &mut vae, &request, &runs, &files.names()).await?;
+    let total = u64::from(latents.count()) * u64::from(args.repeat);
+    let mut session = Session::new("decode", &device, &interrupt, Some(total));
+    session.decode_all(&mut vae, &latents, &options, args.repeat, &mut files).await?;
+    let report = Report::of_decode(&device, &mut vae, &request, &session.finish(), files.names()).await?;
     let mut written = files.finish();
     if let Some(path) = &args.report {
         let mut file = interrupt.begin(path)?;
@@ -209,13 +217,14 @@ impl DecodeArgs {
         Err(Error::input(flag, expected, format!("{found}images in {}", self.latents.display())))
     }
 
-    /// Returns `latents` in the VAE's own space, if the flag says so.
-    fn in_space(&self, latents: Latents) -> Latents {
-        if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents }
-    }
-
-    /// Returns the latents of a preview, if one is wanted, or `latents`.
-    fn smaller(&self, latents: Latents, config: &AutoencoderConfig) -> Result<Latents> {
+    /// Returns `latents` of the file at `path` as the flags say: in the VAE's own space, and made
+    /// smaller for a preview.
+    ///
+    /// # Errors
+    /// For latents that do not fit a model of this `config`.
+    fn fitted(&self, latents: Latents, path: &Path, config: &AutoencoderConfig) -> Result<Latents> {
+        let latents = if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents };
+        latents.check_channels(config).map_err(|error| in_file(error, path.display()))?;
         let Some(side) = self.preview else { return Ok(latents) };
         latents.reduced(config, side).map_err(|error| match error {
             Error::Input { expected, found, .. } => Error::input("--preview", expected, found),
@@ -227,10 +236,11 @@ impl DecodeArgs {
         self.budget.decode(tiling, self.report.is_some())
     }
 
-    /// Fails if an output file would replace an input or another output. `outputs` are pictures or
-    /// frames.
-    fn check_paths(&self, checkpoint: &Checkpoint, outputs: &[PathBuf]) -> Result<()> {
-        let inputs: Vec<_> = model_files(checkpoint).chain([("--latents", self.latents.as_path())]).collect();
+    /// Fails if an output file would replace one of the files of `latents`, another input, or
+    /// another output. `outputs` are pictures or frames.
+    fn check_paths(&self, checkpoint: &Checkpoint, latents: &[PathBuf], outputs: &[PathBuf]) -> Result<()> {
+        let latents = latents.iter().map(|path| ("--latents", path.as_path()));
+        let inputs: Vec<_> = model_files(checkpoint).chain(latents).collect();
         let mut outputs: Vec<_> = outputs.iter().map(|name| ("--output", name.as_path())).collect();
         outputs.extend(self.report.iter().map(|path| ("--report", path.as_path())));
         check_replaced(&inputs, &outputs)

@@ -8,7 +8,7 @@ use super::interrupt::Interrupt;
 use super::output::OutputFiles;
 use super::prepare::{ElementArgs, load, open_device};
 use super::report::Report;
-use super::session::decode_all;
+use super::session::Session;
 use super::stderr::say;
 use super::{DemoArgs, latents, stdio};
 
@@ -26,9 +26,10 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let device = open_device(&args.device, &ElementArgs::AUTO).await?;
     let mut vae = load(&device, &checkpoint, LoadOptions::default()).await?;
     let options = DecodeOptions::default();
-    let runs = decode_all(&device, &mut vae, &latents, &options, 1, &interrupt, &mut files).await?;
+    let mut session = Session::new("decode", &device, &interrupt, Some(latents.count().into()));
+    session.decode_all(&mut vae, &latents, &options, 1, &mut files).await?;
     let request = options.request(latents.size(), latents.space(), files.format());
-    let report = Report::of_decode(&device, &mut vae, &request, &runs, &files.names()).await?;
+    let report = Report::of_decode(&device, &mut vae, &request, &session.finish(), files.names()).await?;
     interrupt.write(files.finish())?;
     let on_stderr = stdio::is_meant(&args.output);
     let text = report.show(args.json, on_stderr);

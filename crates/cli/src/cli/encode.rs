@@ -13,13 +13,16 @@ use wgvae::model::networks::encoded_channels;
 use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Result, Size, Vae};
 use wgvae_media::clip_files::{ClipName, Pad, images_shape};
 
-use super::images::{ImageFile, SizeArgs, Source, Taken};
+use super::folder::files_of;
+use super::images::{ImageFile, PICTURES, SizeArgs, Source, Taken};
 use super::interrupt::Interrupt;
 use super::latents_output::{Encoding, LatentsFormat, LatentsOutput};
+use super::output_names::OutputNames;
 use super::paths::{Named, check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
+use super::tally::Tally;
 use super::{ModelArgs, in_file, stdio};
 
 #[derive(Debug, Args)]
@@ -36,15 +39,20 @@ pub(super) struct EncodeArgs {
     ///
     /// Or one clip: numbered pictures (frames/%05d.png), .y4m, - for y4m on stdin, floats `[1, 3,
     /// t, h, w]`, or any file that ffmpeg reads, if ffmpeg is on the path.
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    ///
+    /// A folder: all pictures in it.
+    #[arg(long, value_name = "FILE|FOLDER", required = true, num_args = 1..)]
     image: Vec<PathBuf>,
     /// Latents to write: .safetensors (tensor `latents`, or `moments`) or .npy; - writes the
     /// latents of images to stdout
     ///
     /// The shape is `[n, c, h, w]`, for a clip `[1, c, t, h, w]`.
-    #[arg(short, long, value_name = "FILE")]
+    ///
+    /// A folder, or a pattern such as latents/%s.npy: a file for each input file, with its name.
+    /// Their sizes may differ.
+    #[arg(short, long, value_name = "FILE|FOLDER")]
     output: PathBuf,
-    /// Format of the latents on stdout, with -o - [default: safetensors]
+    /// Format of the latents on stdout, with -o -, or in a folder [default: safetensors]
     #[arg(long, value_enum)]
     format: Option<LatentsFormat>,
     #[command(flatten)]
@@ -109,18 +117,24 @@ impl From<PadArg> for Pad {
 }
 
 /// Checks everything that needs no GPU first, then loads the model, encodes, and writes.
-pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
+pub(super) async fn run(mut args: EncodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     stdio::check_report(args.report.as_deref())?;
+    let from_folder = args.open_folders()?;
     if let Some(name) = args.clip().await? {
-        return clip::run(args, &name, &interrupt).await;
+        return clip::run(&args, &name, &interrupt).await;
     }
     if args.pad.is_some() {
         return Err(Error::input("--pad", "a clip as the input", "images"));
     }
-    let output = LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?;
+    let names = args.output_names(from_folder)?;
+    args.each |= names.is_some();
+    let output = match &names {
+        Some(names) => LatentsOutput::named(names.assign_one_each(&args.image)?)?,
+        None => LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?,
+    };
     let checkpoint = args.model.open().await?;
-    args.check_paths(&checkpoint, &output.names())?;
+    args.check_paths(&checkpoint, output.names())?;
     checkpoint.check_encoder()?;
     if !args.moments {
         checkpoint.check_space(args.space())?;
@@ -128,6 +142,10 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let config = checkpoint.config();
     let files = args.open_images(Taken::by(config, config.image_step(args.space()))).await?;
     let images: Vec<Source> = files.iter().map(ImageFile::source).collect();
+    if let Some(names) = &names {
+        names.create_folder()?;
+        output.check_writable()?;
+    }
 
     let device = open_device(&args.device, &args.elements).await?;
     let options = args.options();
@@ -135,13 +153,15 @@ pub(super) async fn run(args: &EncodeArgs) -> Result<String> {
     let mut vae = load(&device, &checkpoint, loaded).await?;
     args.check_plans(&vae, &images, &options)?;
     let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
-    let mut session = Session::new("encode", &device, &interrupt, Some(total));
-    let mut written = Vec::new();
-    for (name, group) in output.names().into_iter().zip(args.groups(files)) {
-        let encoding = args.encode(group, &mut vae, &options, &mut session).await?;
-        written.push((name, output.bytes(&encoding, &args.facts(&checkpoint))?));
-    }
-    let report = Report::of_encode(&device, &mut vae, &images, &options, session, &output.names()).await?;
+    let session = Session::new("encode", &device, &interrupt, Some(total));
+    let facts = args.facts(&checkpoint);
+    let mut work = Work { args: &args, output: &output, facts, vae: &mut vae, options, session };
+    let mut written = match names {
+        Some(_) => work.one_by_one(files, &interrupt).await.map(|()| Vec::new())?,
+        None => work.together(files).await?,
+    };
+    let session = work.session;
+    let report = Report::of_encode(&device, &mut vae, &images, &options, session, output.names()).await?;
     written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
     interrupt.write_all(&written)?;
     Ok(report.show(args.json, stdio::is_meant(&args.output)))
@@ -151,6 +171,28 @@ impl EncodeArgs {
     /// Returns the space of the output. Moments are in the VAE's own.
     fn space(&self) -> LatentSpace {
         LatentSpace::from_unscaled(self.unscaled || self.moments)
+    }
+
+    /// Replaces each folder of `--image` by the pictures in it. Returns true if there was one.
+    fn open_folders(&mut self) -> Result<bool> {
+        let (mut files, mut found) = (Vec::new(), false);
+        for path in &self.image {
+            if path.is_dir() {
+                files.extend(files_of("--image", path, PICTURES)?);
+                found = true;
+            } else {
+                files.push(path.clone());
+            }
+        }
+        self.image = files;
+        Ok(found)
+    }
+
+    /// Returns the rule for the names of the output files, if `--output` asks for one for each
+    /// input file.
+    fn output_names(&self, from_folder: bool) -> Result<Option<OutputNames>> {
+        let ending = LatentsFormat::Safetensors.name();
+        OutputNames::of(&self.output, (self.format.map(LatentsFormat::name), ending), from_folder)
     }
 
     /// Returns the clip that `--image` names, if any: by its file name, or by the shape of an
@@ -250,30 +292,6 @@ impl EncodeArgs {
         if self.each { files.into_iter().map(|file| vec![file]).collect() } else { vec![files] }
     }
 
-    /// Encodes the images of one output file. Pictures are read one at a time.
-    async fn encode(
-        &self,
-        files: Vec<ImageFile>,
-        vae: &mut Vae,
-        options: &EncodeOptions,
-        session: &mut Session<'_>,
-    ) -> Result<Encoding> {
-        let mut stack = Stack::default();
-        for file in files {
-            let images = file.read()?;
-            for index in 0..images.count() {
-                let moments = session.encode(vae, &images, index, options, self.repeat).await?;
-                stack.add(self.wanted(vae, moments, stack.count)?);
-            }
-        }
-        let tensor = stack.into_tensor();
-        Ok(if self.moments {
-            Encoding::Moments(tensor)
-        } else {
-            Encoding::Latents(StoredLatents { tensor, space: self.space() })
-        })
-    }
-
     /// Converts the encoder's output `[c, h, w]` for image `index` of a file to the output asked
     /// for.
     fn wanted(&self, vae: &Vae, moments: HostTensor, index: u32) -> Result<HostTensor> {
@@ -300,6 +318,62 @@ impl EncodeArgs {
         facts.push(("posterior", posterior.to_owned()));
         facts.extend(self.sample.then(|| ("seed", self.seed.to_string())));
         facts
+    }
+}
+
+/// State of a running encode of images.
+struct Work<'a, 'v> {
+    args: &'a EncodeArgs,
+    output: &'a LatentsOutput,
+    /// Metadata of the output files.
+    facts: Vec<(&'static str, String)>,
+    vae: &'v mut Vae,
+    options: EncodeOptions,
+    session: Session<'a>,
+}
+
+impl Work<'_, '_> {
+    /// Encodes all `files`. Returns the output files, to be written when everything is done.
+    async fn together(&mut self, files: Vec<ImageFile>) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+        let mut written = Vec::new();
+        for (name, group) in self.output.names().iter().zip(self.args.groups(files)) {
+            written.push((name.clone(), self.content(group).await?));
+        }
+        Ok(written)
+    }
+
+    /// Encodes each of `files`, and writes its output before it goes on.
+    async fn one_by_one(&mut self, files: Vec<ImageFile>, interrupt: &Interrupt) -> Result<()> {
+        let mut tally = Tally::begin(&self.args.output, files.len());
+        for (name, file) in self.output.names().iter().zip(files) {
+            let Source { file: input, count, .. } = file.source();
+            let content = self.content(vec![file]).await;
+            let written = content.and_then(|content| interrupt.write_all(&[(name.clone(), content)]));
+            written.inspect_err(|_| tally.stopped_at(&input))?;
+            tally.add(count as usize);
+        }
+        tally.finish();
+        Ok(())
+    }
+
+    /// Returns the content of the output file for the images of `files`. Pictures are read one at a
+    /// time.
+    async fn content(&mut self, files: Vec<ImageFile>) -> Result<Vec<u8>> {
+        let (args, mut stack) = (self.args, Stack::default());
+        for file in files {
+            let images = file.read()?;
+            for index in 0..images.count() {
+                let moments = self.session.encode(self.vae, &images, index, &self.options, args.repeat).await?;
+                stack.add(args.wanted(self.vae, moments, stack.count)?);
+            }
+        }
+        let tensor = stack.into_tensor();
+        let encoding = if args.moments {
+            Encoding::Moments(tensor)
+        } else {
+            Encoding::Latents(StoredLatents { tensor, space: args.space() })
+        };
+        self.output.bytes(&encoding, &self.facts)
     }
 }
 

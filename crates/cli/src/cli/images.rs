@@ -13,6 +13,9 @@ use wgvae_media::picture::{Fit, Fitted, PictureFile, Remark, Resize};
 use super::stderr::note;
 use super::{in_file, stdio};
 
+/// Endings of pictures.
+pub(super) const PICTURES: &[&str] = &["png", "jpg", "jpeg", "webp"];
+
 /// Options that set the size of the encoded image.
 #[derive(Debug, Args)]
 pub(super) struct SizeArgs {

@@ -8,6 +8,9 @@ use wgvae::{Error, Latents, Result};
 
 use super::{in_file, stdio};
 
+/// Endings of files of latents.
+pub(super) const ENDINGS: &[&str] = &["safetensors", "latent", "npy"];
+
 /// Opens the .safetensors, .latent or .npy file at `path`, or reads stdin.
 pub(super) fn open(path: &Path, tensor: Option<&str>) -> Result<Box<dyn ByteSource>> {
     if stdio::is_meant(path) {
@@ -27,9 +30,14 @@ pub(super) async fn open_clip(source: Box<dyn ByteSource>, tensor: Option<&str>,
     ClipLatents::open(source, tensor, channels).await
 }
 
+/// Returns the shape of the latents in `source`, from its header.
+pub(super) async fn shape(source: &dyn ByteSource, tensor: Option<&str>) -> Result<Vec<u64>> {
+    latents_shape(source, tensor).await
+}
+
 /// Returns true if `source` holds latents of a clip.
 pub(super) async fn are_of_clip(source: &dyn ByteSource, tensor: Option<&str>) -> bool {
-    latents_shape(source, tensor).await.is_ok_and(|shape| is_clip(&shape))
+    shape(source, tensor).await.is_ok_and(|shape| is_clip(&shape))
 }
 
 fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {
@@ -45,11 +53,11 @@ fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {
             "a Python pickle, which can run code when opened",
         ));
     }
-    if !["safetensors", "latent", "npy"].contains(&ending.as_str()) {
+    if !ENDINGS.contains(&ending.as_str()) {
         let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
         return Err(Error::input(
             format!("ending of latents file {}", path.display()),
-            "one of safetensors, latent, npy",
+            format!("one of {}", ENDINGS.join(", ")),
             found,
         ));
     }

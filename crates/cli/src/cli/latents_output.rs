@@ -18,9 +18,8 @@ pub(super) const MOMENTS: &str = "moments";
 /// The output files of an encode.
 #[derive(Debug)]
 pub(super) struct LatentsOutput {
-    path: PathBuf,
+    names: Vec<PathBuf>,
     format: LatentsFormat,
-    count: usize,
 }
 
 /// File format of latents.
@@ -28,6 +27,30 @@ pub(super) struct LatentsOutput {
 pub(super) enum LatentsFormat {
     Safetensors,
     Npy,
+}
+
+impl LatentsFormat {
+    /// Returns the name that the user types, which is also the ending of a file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Npy => "npy",
+        }
+    }
+
+    /// Returns the format that the ending of `path` names.
+    fn of(path: &Path) -> Result<Self> {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        match ending.as_str() {
+            "npy" => Ok(Self::Npy),
+            "safetensors" => Ok(Self::Safetensors),
+            _ => {
+                let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
+                let what = format!("ending of output file {}", path.display());
+                Err(Error::input(what, "one of safetensors, npy", found))
+            }
+        }
+    }
 }
 
 /// Content of an output file.
@@ -57,7 +80,7 @@ impl LatentsOutput {
                     ));
                 }
                 let format = format.unwrap_or(LatentsFormat::Safetensors);
-                return Ok(Self { path: path.to_owned(), format, count });
+                return Ok(Self { names: vec![path.to_owned()], format });
             }
             None => {}
             Some(_) => {
@@ -65,24 +88,28 @@ impl LatentsOutput {
                 return Err(Error::input("--format", expected, format!("--output {}", path.display())));
             }
         }
-        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        let format = match ending.as_str() {
-            "npy" => LatentsFormat::Npy,
-            "safetensors" => LatentsFormat::Safetensors,
-            _ => {
-                let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
-                let what = format!("ending of output file {}", path.display());
-                return Err(Error::input(what, "one of safetensors, npy", found));
-            }
-        };
-        let output = Self { path: path.to_owned(), format, count };
-        output.names().iter().try_for_each(|name| check_writable(name))?;
+        let output = Self::named((0..count).map(|index| numbered(path, index, count)).collect())?;
+        output.check_writable()?;
         Ok(output)
     }
 
+    /// Prepares the files `names`, at least one.
+    ///
+    /// # Errors
+    /// For an unknown ending.
+    pub(super) fn named(names: Vec<PathBuf>) -> Result<Self> {
+        let format = LatentsFormat::of(&names[0])?;
+        Ok(Self { names, format })
+    }
+
+    /// Fails if a file cannot be written.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        self.names.iter().try_for_each(|name| check_writable(name))
+    }
+
     /// Returns the names of all files.
-    pub(super) fn names(&self) -> Vec<PathBuf> {
-        (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect()
+    pub(super) fn names(&self) -> &[PathBuf] {
+        &self.names
     }
 
     /// Returns the content of a file. `facts` are for people, and are left out if the format has no

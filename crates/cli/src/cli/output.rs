@@ -75,6 +75,23 @@ enum Format {
 }
 
 impl Format {
+    /// Returns the format that the ending of `path` names, with the bits that the user gave.
+    fn of(path: &Path, depth: Option<BitDepthArg>) -> Result<Self> {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let format = match (ending.as_str(), ImageFormat::from_path(path)) {
+            ("exr", _) => Self::Exr,
+            ("npy", _) => Self::Npy,
+            ("safetensors", _) => Self::Safetensors,
+            (_, Ok(format)) => Self::Picture(format),
+            (_, Err(_)) => {
+                let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
+                let what = format!("ending of output file {}", path.display());
+                return Err(Error::input(what, "one of png, jpg, jpeg, webp, exr, npy, safetensors", found));
+            }
+        };
+        format.with_depth(depth, &path.display().to_string())
+    }
+
     /// Returns the format with the bits that the user gave. `output` names it in an error.
     fn with_depth(self, depth: Option<BitDepthArg>, output: &str) -> Result<Self> {
         match (self, depth) {
@@ -90,10 +107,18 @@ impl Format {
     }
 }
 
+/// True if a file of this name holds all images of a decode, and not one of them.
+///
+/// # Errors
+/// For an unknown ending, and a depth without PNG.
+pub(super) fn holds_all(path: &Path, depth: Option<BitDepthArg>) -> Result<bool> {
+    Format::of(path, depth).map(Format::is_array)
+}
+
 /// The output file or files of a decode, while they are written.
 #[derive(Debug)]
 pub(super) struct OutputFiles {
-    path: PathBuf,
+    names: Vec<PathBuf>,
     format: Format,
     count: usize,
     begun: usize,
@@ -111,25 +136,24 @@ impl OutputFiles {
         if stdio::is_meant(path) {
             return Self::on_stdout(format.unwrap_or(FormatArg::Png), depth, count);
         }
-        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        let format = match (ending.as_str(), ImageFormat::from_path(path)) {
-            ("exr", _) => Format::Exr,
-            ("npy", _) => Format::Npy,
-            ("safetensors", _) => Format::Safetensors,
-            (_, Ok(format)) => Format::Picture(format),
-            (_, Err(_)) => {
-                let found = if ending.is_empty() { "none".to_owned() } else { format!("\"{ending}\"") };
-                return Err(Error::input(
-                    format!("ending of output file {}", path.display()),
-                    "one of png, jpg, jpeg, webp, exr, npy, safetensors",
-                    found,
-                ));
-            }
+        let count = count as usize;
+        let names = if holds_all(path, depth)? {
+            vec![path.to_owned()]
+        } else {
+            (0..count).map(|index| numbered(path, index, count)).collect()
         };
-        let format = format.with_depth(depth, &path.display().to_string())?;
-        let files = Self { path: path.to_owned(), format, count: count as usize, begun: 0, parts: Vec::new() };
-        files.names().iter().try_for_each(|name| check_writable(name))?;
-        Ok(files)
+        Self::named(names, depth, count)
+    }
+
+    /// Prepares the files `names`, at least one, for `count` images: one file for each, or one that
+    /// holds all of them.
+    ///
+    /// # Errors
+    /// See [`Self::new`].
+    pub(super) fn named(names: Vec<PathBuf>, depth: Option<BitDepthArg>, count: usize) -> Result<Self> {
+        let format = Format::of(&names[0], depth)?;
+        names.iter().try_for_each(|name| check_writable(name))?;
+        Ok(Self { names, format, count, begun: 0, parts: Vec::new() })
     }
 
     fn on_stdout(given: FormatArg, depth: Option<BitDepthArg>, count: u32) -> Result<Self> {
@@ -144,8 +168,7 @@ impl OutputFiles {
             let expected = "latents of one image, for a picture on stdout (npy and safetensors hold several)";
             return Err(Error::input("--output -", expected, format!("{count} images")));
         }
-        let path = PathBuf::from("-");
-        Ok(Self { path, format, count: count as usize, begun: 0, parts: Vec::new() })
+        Ok(Self { names: vec![PathBuf::from("-")], format, count: count as usize, begun: 0, parts: Vec::new() })
     }
 
     /// Returns the kind of pixels that the library must deliver.
@@ -157,25 +180,22 @@ impl OutputFiles {
     }
 
     /// Returns the names of all files.
-    pub(super) fn names(&self) -> Vec<PathBuf> {
-        if self.format.is_array() {
-            return vec![self.path.clone()];
-        }
-        (0..self.count).map(|index| numbered(&self.path, index, self.count)).collect()
+    pub(super) fn names(&self) -> &[PathBuf] {
+        &self.names
     }
 
     /// Prints a note if the files lose the opacity of a model whose images have `channels`
     /// channels.
     pub(super) fn say_lost_alpha(&self, channels: u32) {
         if let Format::Picture(format) = self.format {
-            say_lost_alpha(&self.path, format, channels);
+            say_lost_alpha(self.first(), format, channels);
         }
     }
 
     /// Fails if the format cannot hold an image of `size`. Call it before the decode.
     pub(super) fn check_size(&self, size: Size) -> Result<()> {
         match self.format {
-            Format::Picture(format) => format.check_size(&self.path, size),
+            Format::Picture(format) => format.check_size(self.first(), size),
             Format::Png16 | Format::Exr | Format::Npy | Format::Safetensors => Ok(()),
         }
     }
@@ -185,10 +205,8 @@ impl OutputFiles {
     pub(super) fn image(&mut self, size: Size, channels: u32, interrupt: &Interrupt) -> Result<ImageSink<'_>> {
         let index = self.begun;
         self.begun += 1;
-        if !self.format.is_array() {
-            self.parts.push(interrupt.begin(&numbered(&self.path, index, self.count))?);
-        } else if self.parts.is_empty() {
-            self.parts.push(interrupt.begin(&self.path)?);
+        if !self.format.is_array() || self.parts.is_empty() {
+            self.parts.push(interrupt.begin(&self.names[index])?);
         }
         let (format, count, last) = (self.format, self.count, self.parts.len() - 1);
         let part = &mut self.parts[last];
@@ -204,6 +222,10 @@ impl OutputFiles {
             Format::Safetensors => Content::Raw(raw(safetensors_header(&[(TENSOR, &shape)])?)),
         };
         Ok(ImageSink { part, content })
+    }
+
+    fn first(&self) -> &Path {
+        &self.names[0]
     }
 
     /// Returns all files, complete except for their final names.

@@ -1,6 +1,7 @@
 //! Checks of input and output files: no output may replace another file of the same command.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use wgvae::{Checkpoint, Error, Result};
 
@@ -16,12 +17,9 @@ pub(super) fn model_files(checkpoint: &Checkpoint) -> impl Iterator<Item = Named
 
 /// Fails if a file of `outputs` would replace one of `inputs` or another of `outputs`.
 pub(super) fn check_replaced(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> Result<()> {
-    for (index, (flag, path)) in outputs.iter().enumerate() {
-        if stdio::is_meant(path) {
-            continue;
-        }
-        let taken = inputs.iter().chain(&outputs[..index]);
-        if let Some((other, _)) = taken.into_iter().find(|(_, taken)| same(taken, path)) {
+    let mut taken: BTreeMap<PathBuf, &str> = inputs.iter().map(|(flag, path)| (whole(path), *flag)).collect();
+    for (flag, path) in outputs.iter().filter(|(_, path)| !stdio::is_meant(path)) {
+        if let Some(other) = taken.insert(whole(path), flag) {
             return Err(Error::input(
                 *flag,
                 format!("a different file than {other} names"),
@@ -32,8 +30,7 @@ pub(super) fn check_replaced(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> Res
     Ok(())
 }
 
-/// Returns true if both paths lead to one file, which need not exist yet.
-fn same(left: &Path, right: &Path) -> bool {
-    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
-    left == right || whole(left).is_some_and(|left| Some(left) == whole(right))
+/// Returns the path that all names of one file have in common. The file need not exist yet.
+fn whole(path: &Path) -> PathBuf {
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }

@@ -56,6 +56,21 @@ struct Subject {
     more: String,
 }
 
+impl Subject {
+    /// Describes decodes of images of one size.
+    fn of_decode(vae: &Vae, request: &Request, runs: &[Run]) -> Self {
+        let size = vae.config().image_size(request.size, request.latents);
+        Self {
+            done: "decoded",
+            runs: "decodes",
+            what: format!("({size}){}", tiles_text(request.tiling, request.size)),
+            facts: json!({ "tiling": tiling_json(request.tiling, vae.config(), request.size) }),
+            seconds: median(runs),
+            more: String::new(),
+        }
+    }
+}
+
 /// Clip that was decoded or encoded.
 #[derive(Debug)]
 pub(super) struct ClipSubject {
@@ -85,21 +100,29 @@ impl Report {
         runs: &[Run],
         files: &[PathBuf],
     ) -> Result<Self> {
-        let load_seconds = vae.load_seconds();
-        let subject = Subject {
-            done: "decoded",
-            runs: "decodes",
-            what: format!(
-                "({}){}",
-                vae.config().image_size(request.size, request.latents),
-                tiles_text(request.tiling, request.size)
-            ),
-            facts: json!({ "tiling": tiling_json(request.tiling, vae.config(), request.size) }),
-            seconds: median(runs),
-            more: String::new(),
-        };
+        let (load_seconds, subject) = (vae.load_seconds(), Subject::of_decode(vae, request, runs));
         let plan = vae.prepare(request).await?;
         Ok(Self::new(device, load_seconds, plan, plan.memory.peak(), &subject, runs, files))
+    }
+
+    /// Collects the facts of decodes of a folder's files, whose pictures have `sizes`: the plan of
+    /// the last, which `request` describes, the peak memory of the largest. Call it while the
+    /// buffers of the last decode exist.
+    pub(super) async fn of_folder(
+        device: &Device,
+        vae: &mut Vae,
+        request: &Request,
+        session: Session<'_>,
+        sizes: &[Size],
+        files: &[PathBuf],
+    ) -> Result<Self> {
+        let (load_seconds, predicted, runs) = (vae.load_seconds(), session.predicted(), session.finish());
+        let mut subject = Subject::of_decode(vae, request, &runs);
+        if sizes.iter().any(|size| *size != sizes[0]) {
+            subject.what = "(of several sizes)".to_owned();
+        }
+        let plan = vae.prepare(request).await?;
+        Ok(Self::new(device, load_seconds, plan, predicted, &subject, &runs, files))
     }
 
     /// Collects the facts of encodes: the plan of the last, the peak memory of the largest. Call it

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wgvae::clips::{ClipDecoder, ClipEncoder};
-use wgvae::images::{PixelFormat, Pixels, Rows};
+use wgvae::images::{At, PixelFormat, Pixels, Rows};
 use wgvae::report::{Fallback, Preparing, RunReport};
 use wgvae::{
     Bytes, Control, DecodeOptions, Device, EncodeOptions, Encoded, HostTensor, Images, Latents, Progress, Result, Vae,
@@ -66,11 +66,37 @@ impl<'a> Session<'a> {
         Self { device, interrupt, phase, total, runs: Vec::new(), predicted: Bytes(0), compiling: Duration::ZERO }
     }
 
-    /// Decodes one image of a batch of latents, by its index, and hands its rows to `sink`.
-    pub(super) async fn decode(
+    /// Decodes every image `repeat` times. The rows of the last repeat of each image go to `files`.
+    pub(super) async fn decode_all(
         &mut self,
         vae: &mut Vae,
-        latents: (&Latents, u32),
+        latents: &Latents,
+        options: &DecodeOptions,
+        repeat: u32,
+        files: &mut OutputFiles,
+    ) -> Result<()> {
+        let (size, channels) = (vae.image_size(latents), vae.config().out_channels);
+        let format = files.format();
+        files.check_size(size)?;
+        for image in 0..latents.count() {
+            let number = self.next_image();
+            for repeat_index in 0..repeat {
+                let is_last = repeat_index + 1 == repeat;
+                let mut sink = if is_last { Some(files.image(size, channels, self.interrupt)?) } else { None };
+                let mut add = |rows: Rows<'_>| sink.as_mut().map_or(Ok(()), |sink| sink.add(&rows));
+                self.decode(vae, latents.at(image), number, format, options, &mut add).await?;
+                sink.map_or(Ok(()), ImageSink::finish)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes one image and hands its rows to `sink`. The report calls it image `number`.
+    async fn decode(
+        &mut self,
+        vae: &mut Vae,
+        latents: At<'_, Latents>,
+        number: u32,
         format: PixelFormat,
         options: &DecodeOptions,
         sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
@@ -78,9 +104,8 @@ impl<'a> Session<'a> {
         let before = self.before();
         let mut show = self.progress();
         let mut control = self.control(&mut show);
-        let (batch, image) = latents;
-        let decoded = vae.decode_rows(batch.at(image), format, options, &mut control, sink).await?;
-        self.add(before, (image, None), decoded.run, decoded.fallback, predicted(vae));
+        let decoded = vae.decode_rows(latents, format, options, &mut control, sink).await?;
+        self.add(before, (number, None), decoded.run, decoded.fallback, predicted(vae));
         Ok(())
     }
 
@@ -141,7 +166,7 @@ impl<'a> Session<'a> {
         options: &EncodeOptions,
         repeat: u32,
     ) -> Result<HostTensor> {
-        let number = self.runs.last().map_or(0, |run| run.image + 1);
+        let number = self.next_image();
         loop {
             let before = self.before();
             let mut show = self.progress();
@@ -171,6 +196,11 @@ impl<'a> Session<'a> {
         self.runs
     }
 
+    /// Returns the number of the next image, or part of a clip.
+    fn next_image(&self) -> u32 {
+        self.runs.last().map_or(0, |run| run.image + 1)
+    }
+
     fn before(&self) -> Before {
         let (kernels, compiling) = self.device.compiled();
         Before { kernels, compiling, buffers: self.device.ledger().created() }
@@ -197,7 +227,7 @@ impl<'a> Session<'a> {
         fallback: Option<Fallback>,
         predicted: Bytes,
     ) {
-        let part = self.runs.last().map_or(0, |run| run.image + 1);
+        let part = self.next_image();
         self.add(before, (part, Some(frames)), times, fallback, predicted);
     }
 
@@ -233,32 +263,6 @@ impl<'a> Session<'a> {
 /// Returns the predicted peak of the plan that ran last.
 fn predicted(vae: &Vae) -> Bytes {
     vae.predicted_peak().unwrap_or_default()
-}
-
-/// Decodes every image `repeat` times. The rows of the last repeat of each image go to `files`.
-pub(super) async fn decode_all(
-    device: &Device,
-    vae: &mut Vae,
-    latents: &Latents,
-    options: &DecodeOptions,
-    repeat: u32,
-    interrupt: &Interrupt,
-    files: &mut OutputFiles,
-) -> Result<Vec<Run>> {
-    let (size, channels) = (vae.image_size(latents), vae.config().out_channels);
-    let format = files.format();
-    files.check_size(size)?;
-    let mut session = Session::new("decode", device, interrupt, Some(u64::from(latents.count()) * u64::from(repeat)));
-    for image in 0..latents.count() {
-        for repeat_index in 0..repeat {
-            let mut sink =
-                if repeat_index + 1 == repeat { Some(files.image(size, channels, interrupt)?) } else { None };
-            let mut add = |rows: Rows<'_>| sink.as_mut().map_or(Ok(()), |sink| sink.add(&rows));
-            session.decode(vae, (latents, image), format, options, &mut add).await?;
-            sink.map_or(Ok(()), ImageSink::finish)?;
-        }
-    }
-    Ok(session.finish())
 }
 
 /// Makes `bar` show progress whenever kernels are compiled from now on.

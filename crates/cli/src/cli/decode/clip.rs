@@ -158,7 +158,7 @@ fn check_paths(args: &DecodeArgs, checkpoint: &Checkpoint, name: &ClipName, fram
         ClipName::Pictures(pattern) if frames > 1 => vec![pattern.file(1), pattern.file(frames)],
         other => files(other, 1),
     };
-    args.check_paths(checkpoint, &first_and_last)
+    args.check_paths(checkpoint, std::slice::from_ref(&args.latents), &first_and_last)
 }
 
 /// Returns the error for an output that only a clip can have, with a model that is not for video.

@@ -1,0 +1,54 @@
+//! Choice of the family whose linear map shows latents.
+
+use wgvae::config::Family;
+use wgvae::files::ByteSource;
+use wgvae::internals::safetensors::read_header;
+use wgvae::preview::families;
+use wgvae::{Error, Result};
+
+use super::frame::Frame;
+
+/// A family, and how it was chosen.
+pub(super) struct Chosen {
+    pub(super) name: String,
+    /// Text that follows the name: empty for the user's own choice.
+    pub(super) why: String,
+}
+
+/// Chooses the family `given`, or else the one that the metadata of `source` names, or else the
+/// first that fits `frame`.
+///
+/// # Errors
+/// [`Error::Input`] if no family with a linear map fits.
+pub(super) async fn family_of(source: &dyn ByteSource, given: Option<&str>, frame: &Frame) -> Result<Chosen> {
+    if let Some(name) = given {
+        return Ok(Chosen { name: name.to_owned(), why: String::new() });
+    }
+    if let Some(name) = stored(source).await {
+        return Ok(Chosen { name, why: " (as the file says)".to_owned() });
+    }
+    guessed(source, frame)
+}
+
+/// Returns the family in the metadata of a .safetensors file, if it has a linear map.
+async fn stored(source: &dyn ByteSource) -> Option<String> {
+    let header = read_header(source).await.ok()?;
+    header.metadata.get("family").filter(|name| families().any(|known| known == name.as_str())).cloned()
+}
+
+/// Returns the first family with the channels of `frame`. Families for video come first for a clip,
+/// and last for an image.
+fn guessed(source: &dyn ByteSource, frame: &Frame) -> Result<Chosen> {
+    let (channels, space) = (frame.latents.channels(), frame.latents.space());
+    let known: Result<Vec<&Family>> = families().map(Family::find).collect();
+    let fits = known?.into_iter().filter(|family| family.config().channels(space) == channels);
+    let (likely, unlikely): (Vec<&Family>, _) = fits.partition(|family| family.config().has_time() == frame.is_of_clip);
+    let fitting = [likely, unlikely].concat();
+    let Some(first) = fitting.first() else {
+        let found = format!("none, and latents of {channels} channels in {}", source.name());
+        return Err(Error::input("--family", "a family with a linear map, or a model with --model", found));
+    };
+    // One line of text, so that the picture still fits the terminal.
+    let others = if fitting.len() > 1 { ", --family names another" } else { "" };
+    Ok(Chosen { name: first.name.to_owned(), why: format!(" (guessed from {channels} channels{others})") })
+}
