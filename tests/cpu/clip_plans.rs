@@ -13,7 +13,7 @@ use wgvae::{
     Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Parking, Plans, Request, Size, Storage,
 };
 
-use crate::clip::{frames_of, parts_after, size_of_frame, turns};
+use crate::clip::{frames_of, parts, parts_after, size_of_frame, turns};
 use crate::formula;
 use crate::golden::{Golden, first_channels};
 use crate::interpret::{assert_same_bits, most_error, relative_error};
@@ -39,6 +39,8 @@ impl Case<'_> {
     /// Interprets plans with these options. Returns all frames of the result `[frames, c, h, w]`.
     fn run(&self, options: &PlanOptions, kind: DeviceKind, matrix_units: Option<MatrixUnits>) -> Vec<f32> {
         let limits = DeviceLimits { kind, matrix_units, shader_f16: true, ..DeviceLimits::webgpu_default() };
+        let latents = parts(self.count, self.steps.0, self.steps.1).count();
+        let options = &PlanOptions { clip_latents: u32::try_from(latents).unwrap(), ..options.clone() };
         let mut states = States::new();
         let mut result = Vec::new();
         let after = parts_after(&(self.graph)(Part::Next));
@@ -186,6 +188,34 @@ fn ltx2_lags_behind_its_latents() {
         let plans = wgvae::plan(&config, &request, &limits, Storage::F16).unwrap();
         assert_eq!(plans.later().result.parts_after(), parts, "{family}");
     }
+}
+
+/// Tests that keys and values of earlier frames grow with the length of a clip, and nothing else:
+/// by hand, two tensors of 1024 channels for each frame of latents but the last.
+#[test]
+fn hunyuan_video_keeps_keys_and_values_of_every_frame() {
+    let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
+    let config = Family::find("hunyuan_video15").unwrap().config();
+    let plans = |direction: Request, clip_latents| {
+        wgvae::plan(&config, &Request { clip_latents, ..direction.of_clip() }, &limits, Storage::F16).unwrap()
+    };
+    let size = Size { width: 20, height: 12 };
+    let image = Size { width: 320, height: 192 };
+    for direction in [Request::decode(size, LatentSpace::Vae), Request::encode(image)] {
+        let states = |latents| plans(direction, latents).state_bytes().0;
+        let frame = 2 * 20 * 12 * 1024 * 2;
+        assert_eq!(states(Some(31)) - states(Some(1)), 30 * frame);
+        assert_eq!(states(None), states(Some(33)));
+        let grown = plans(direction, Some(31)).peak().0 - plans(direction, Some(2)).peak().0;
+        assert!((29 * frame..30 * frame).contains(&grown), "{grown} for 29 frames of {frame}");
+    }
+    let refused = |latents| {
+        let request = Request { clip_latents: Some(latents), ..Request::decode(size, LatentSpace::Vae).of_clip() };
+        let text = wgvae::plan(&config, &request, &limits, Storage::F16).unwrap_err().to_string();
+        assert!(text.contains("clip_latents") && text.ends_with(&format!("found {latents}")), "{text}");
+    };
+    refused(0);
+    refused(16_385);
 }
 
 /// Tests values beyond half precision, in states too.

@@ -125,6 +125,12 @@ fn clips_of_wan22() {
     clips("wan22", &[((832, 480), [3422, 1291]), ((1280, 704), [5755, 1849])]);
 }
 
+/// Tests clips of 33 latents, as that is what is planned for if nobody tells.
+#[test]
+fn clips_of_hunyuan_video() {
+    clips("hunyuan_video15", &[((832, 480), [7120, 3620]), ((1280, 720), [12_320, 6620])]);
+}
+
 /// Tests LTX-2, whose widest filters are transformed in turn, at 1920x1088 in a larger band.
 #[test]
 fn clips_of_ltx2() {

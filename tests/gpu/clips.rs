@@ -158,13 +158,14 @@ fn what_parts_keep_fills_what_a_budget_leaves() {
     assert_same_bits(&found, &frames, &format!("within {budget}"));
 }
 
-/// Tests that the length costs no memory: 200 parts take as much as two, and leave nothing behind.
-fn two_hundred_parts(name: &str, side: usize) -> Vec<(Bytes, u64, usize)> {
+/// Tests that the length costs no memory: `count` parts take as much as two, and leave nothing
+/// behind.
+fn many_parts(name: &str, side: usize, count: u32) -> Vec<(Bytes, u64, usize)> {
     let golden = Golden::open(name);
     let (gpu, mut vae) = load(&golden, (Precision::F32, false), false);
     let latents = Latents::new(formula::latents(&[1, golden.config.latent_channels as usize, side, side])).unwrap();
     let before = gpu.ledger().current();
-    let options = DecodeOptions::default();
+    let options = DecodeOptions { clip_latents: Some(count), ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let mut frames = 0;
     let mut sink = |_| {
@@ -172,7 +173,7 @@ fn two_hundred_parts(name: &str, side: usize) -> Vec<(Bytes, u64, usize)> {
         Ok(())
     };
     let mut held = Vec::new();
-    for _ in 0..200 {
+    for _ in 0..count {
         block_on(clip.decode(latents.at(0), &mut Control::default(), &mut sink)).unwrap();
         if held.is_empty() {
             assert_eq!(gpu.ledger().peak(), clip.plans().first().memory.peak(), "{name}: the first part's own peak");
@@ -180,7 +181,7 @@ fn two_hundred_parts(name: &str, side: usize) -> Vec<(Bytes, u64, usize)> {
         held.push((gpu.ledger().current(), gpu.ledger().created(), gpu.compiled().0));
     }
     while block_on(clip.finish(&mut Control::default(), &mut sink)).unwrap().is_some() {}
-    assert_eq!(frames, 1 + golden.config.temporal_factor() * 199, "{name}");
+    assert_eq!(frames, 1 + golden.config.temporal_factor() * (count - 1), "{name}");
     assert_eq!(gpu.ledger().peak(), clip.plans().peak(), "{name}");
     // After the second part, nothing is allocated or compiled.
     assert!(held[1..].iter().all(|each| *each == held[1]), "{name}: {held:?}");
@@ -192,12 +193,48 @@ fn two_hundred_parts(name: &str, side: usize) -> Vec<(Bytes, u64, usize)> {
 
 #[test]
 fn two_hundred_parts_take_what_two_take() {
-    two_hundred_parts("clip_wan", 1);
-    two_hundred_parts("clip_wan22", 1);
-    two_hundred_parts("clip_taew2_1", 1);
+    many_parts("clip_wan", 1, 200);
+    many_parts("clip_wan22", 1, 200);
+    many_parts("clip_taew2_1", 1, 200);
+    // Memory for all of them is there from the second part on.
+    many_parts("clip_hunyuan_video", 1, 50);
     // All parts have the same plan, which is prepared once.
-    let held = two_hundred_parts("clip_ltx2", 2);
+    let held = many_parts("clip_ltx2", 2, 200);
     assert_eq!(held[0], held[1]);
+}
+
+/// Tests that room for more latents changes no bit, and that a clip may not have more than planned.
+#[test]
+fn attention_over_earlier_frames_has_room_for_what_was_planned() {
+    let golden = Golden::open("clip_hunyuan_video");
+    let (_gpu, mut vae) = load(&golden, (Precision::F32, false), false);
+    let latents = latents_of(&golden.latents());
+    let mut decoded = |clip_latents: u32, count| {
+        let options = DecodeOptions { clip_latents: Some(clip_latents), ..DecodeOptions::default() };
+        let mut clip =
+            block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
+        let mut frames = Vec::new();
+        let mut sink = |pixels| {
+            let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
+            frames.extend(values);
+            Ok(())
+        };
+        let mut run = |index| block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).map(drop);
+        let result = (0..count).try_for_each(&mut run);
+        (frames, result)
+    };
+    let (wanted, result) = decoded(5, 5);
+    result.unwrap();
+    let (frames, result) = decoded(40, 5);
+    result.unwrap();
+    assert_same_bits(&frames, &wanted, "room for 40 latents");
+    for most in 1..5 {
+        let (frames, result) = decoded(most, 5);
+        assert_same_bits(&frames, &wanted[..frames.len()], &format!("room for {most} latents"));
+        assert_eq!(frames.len(), wanted.len() / 17 * (1 + 4 * (most as usize - 1)));
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains("clip_latents") && text.contains(&format!("at most {most} latents")), "{text}");
+    }
 }
 
 /// Tests a device that lacks memory when a clip's first part is prepared: a smaller plan gives the

@@ -62,7 +62,7 @@ const fn starved(most_starved: f64, way: Way) -> Way {
     Way { most_starved, ..way }
 }
 
-const WAYS: [Way; 26] = [
+const WAYS: [Way; 28] = [
     way("sd15 1024", "sd15", [1024, 1024], What::Decode),
     way("sd15 2048", "sd15", [2048, 2048], What::Decode),
     way("sd15 encode 1024", "sd15", [1024, 1024], What::Encode),
@@ -88,6 +88,8 @@ const WAYS: [Way; 26] = [
     starved(0.18, way("wan22 part 1280x704", "wan22", [1280, 704], What::Part)),
     starved(0.45, way("ltx2 part 832x480", "ltx2", [832, 480], What::Part)),
     starved(0.33, way("ltx2 part 1280x704", "ltx2", [1280, 704], What::Part)),
+    way("hunyuan_video15 part 832x480", "hunyuan_video15", [832, 480], What::Part),
+    way("hunyuan_video15 part 1280x720", "hunyuan_video15", [1280, 720], What::Part),
     way("ltx2_3 part 1280x704", "ltx2_3", [1280, 704], What::Part),
     way("taew2_2 part 1280x704", "taew2_2", [1280, 704], What::Part),
     starved(0.19, way("taeltx_2 part 1280x704", "taeltx_2", [1280, 704], What::Part)),
