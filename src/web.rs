@@ -33,6 +33,7 @@ use std::panic::PanicHookInfo;
 use js_sys::Function;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use self::error::Failure;
@@ -96,13 +97,14 @@ fn to_js(value: &impl Serialize) -> JsValue {
     js_sys::JSON::parse(&text).unwrap_or(JsValue::NULL)
 }
 
-/// Reads options from a plain object. Absent and undefined options get their defaults.
+/// Reads options from a plain object. Absent and undefined options get their defaults. They are read
+/// from a [`Value`]: code to read each from text would add to the download of a page.
 fn from_js<T: DeserializeOwned + Default>(what: &str, value: &JsValue) -> Result<T> {
     if value.is_undefined() || value.is_null() {
         return Ok(T::default());
     }
     let text = js_sys::JSON::stringify(value).map(String::from).unwrap_or_default();
-    serde_json::from_str(&text).map_err(|problem| {
+    serde_json::from_str::<Value>(&text).and_then(serde_json::from_value).map_err(|problem| {
         let expected = "known options of the right types".to_owned();
         Failure::from(Error::input(what, expected, problem.to_string()))
     })

@@ -6,6 +6,7 @@ mod call;
 mod executor;
 mod kernels;
 mod lanes;
+mod parallel;
 mod prepared;
 mod states;
 mod threads;

@@ -1,6 +1,8 @@
 //! The threads that compute. In a browser's module that is the one thread that runs it.
 
 use std::any::Any;
+#[cfg(target_arch = "wasm32")]
+use std::convert::Infallible;
 #[cfg(not(target_arch = "wasm32"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -45,7 +47,7 @@ impl Threads {
 impl Threads {
     /// Takes the thread that runs the module, and lets it use vectors.
     #[expect(clippy::unnecessary_wraps, reason = "natively it may fail")]
-    pub(super) fn start(_: Option<usize>) -> Result<Self, rayon::ThreadPoolBuildError> {
+    pub(super) fn start(_: Option<usize>) -> Result<Self, Infallible> {
         pulp::wasm::enable_simd128();
         Ok(Self {})
     }
@@ -55,8 +57,7 @@ impl Threads {
         1
     }
 
-    /// Runs `work`. Rayon's own pool has one thread here, the one that calls it. A panic ends the
-    /// module.
+    /// Runs `work`. A panic ends the module.
     #[expect(clippy::unused_self, reason = "natively it has the threads")]
     #[expect(clippy::unnecessary_wraps, reason = "natively it returns a panic")]
     pub(super) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Panic> {

@@ -17,10 +17,12 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// 463 KB and 190 ms; `s` 468 KB and 170 ms. Now 20, which takes 2 KB less than 25.
 const INLINING: &str = "llvm-args=-inline-threshold=20";
 
-/// Size limit of inlined functions in the module for the CPU, at the highest level of optimisation.
-/// Measured as gzip and the time of SD 1.5 at 256x256 in Node: limit 20, 463 KB and 12 s; limit 60,
-/// 474 KB and 8.9 s; the level's own limit, 541 KB and 8.4 s. The level `s` takes 70 s.
-const INLINING_OF_CORES: &str = "llvm-args=-inline-threshold=60";
+/// Limits on copies of code in the module for the CPU, at the highest level of optimisation: no small
+/// functions are inlined, and of loops only short ones of a constant length are unrolled. Kernels
+/// need no more. Measured as gzip and the time of the demo's decode in Node: inlined up to 60, 449 KB;
+/// up to 10, 437 KB; with less unrolled, 428 KB; each 2.4 s. The level `s` takes 395 KB, but 14 s.
+const COPIES_OF_CORES: &str =
+    "llvm-args=-inline-threshold=10 -unroll-runtime=0 -unroll-allow-partial=0 -unroll-allow-peeling=0";
 
 /// Debian's packages of the compiler and of its standard library's source, which must have the same
 /// version.
@@ -48,7 +50,7 @@ impl Module {
     fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Gpu => &["-C", INLINING],
-            Self::Cores => &["-C", "target-feature=+simd128", "-C", INLINING_OF_CORES],
+            Self::Cores => &["-C", "target-feature=+simd128", "-C", COPIES_OF_CORES],
         }
     }
 

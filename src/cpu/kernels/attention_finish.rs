@@ -1,8 +1,7 @@
 //! y = accumulated / sum of the streaming softmax, row by row.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at, at4};
+use crate::cpu::parallel::*;
 use crate::kernels::attention::FinishParams;
 
 pub(super) fn run(mut call: Call<'_>) {

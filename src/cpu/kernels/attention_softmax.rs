@@ -1,10 +1,10 @@
 //! One block of keys of a streaming softmax, row by row.
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{dispatch, exp, load, store};
+use crate::cpu::parallel::*;
 use crate::kernels::attention::SoftmaxParams;
 
 const LOWEST: f32 = -3.0e38;

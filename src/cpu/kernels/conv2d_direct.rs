@@ -1,11 +1,11 @@
 //! 3x3 convolutions with few channels, with taps in time as well.
 
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::border::read_at;
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{self, dispatch, load, relu, store};
+use crate::cpu::parallel::*;
 use crate::kernels::conv2d_direct::Conv2dDirectParams;
 
 /// Neighbouring pixels whose sums stay in registers.

@@ -1,8 +1,7 @@
 //! Copies frames of each pixel from one tensor to another.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at, at4};
+use crate::cpu::parallel::*;
 use crate::kernels::frames::CopyFramesParams;
 
 pub(super) fn run(mut call: Call<'_>) {

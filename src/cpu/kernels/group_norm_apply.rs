@@ -1,11 +1,11 @@
 //! y = activation(x * scale[c] + shift[c]).
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::norm_table::NormTable;
 use crate::cpu::call::{Call, at4};
 use crate::cpu::lanes::{Activate, dispatch, load, store};
+use crate::cpu::parallel::*;
 use crate::kernels::group_norm::ApplyParams;
 
 /// One pixel.

@@ -1,9 +1,8 @@
 //! Merges the moments of all runs and channels of a group: the factors and summands of the norm.
 //! The merge is that of `shaders/parts/moments.wgsl`, in f64.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at, at4};
+use crate::cpu::parallel::*;
 use crate::kernels::group_norm::FinishParams;
 
 pub(super) fn run(mut call: Call<'_>) {

@@ -1,10 +1,10 @@
 //! Count, mean and M2 of runs of pixels, per channel.
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{at_least_zero, dispatch, load, store};
+use crate::cpu::parallel::*;
 use crate::kernels::group_norm::StatsParams;
 
 /// One run of pixels.

@@ -1,8 +1,7 @@
 //! The network's image as RGBA8, with the mark of [`rgba8`] for values that are not finite.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at};
+use crate::cpu::parallel::*;
 use crate::kernels::edges::ImageOutParams;
 use crate::tensor::rgba8::rgba8;
 

@@ -7,10 +7,10 @@
 //! the 36 products of convolutions, and as long with 128 channels (`docs/internals/cpu.md`).
 
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{dispatch, load, store};
+use crate::cpu::parallel::*;
 use crate::kernels::matmul::MatmulParams;
 
 /// Rows of a task: they stay in the second cache while all columns pass, and are whole tiles of

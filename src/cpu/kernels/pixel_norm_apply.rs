@@ -2,10 +2,10 @@
 //! a pixel.
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{Activate, dispatch, load, store};
+use crate::cpu::parallel::*;
 use crate::kernels::pixel_norm::PixelNormParams;
 
 /// All frames of one pixel.

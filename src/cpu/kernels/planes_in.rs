@@ -1,8 +1,7 @@
 //! The network's input: planar to channels last, scaled, and unpacked from squares of pixels.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at, at4};
+use crate::cpu::parallel::*;
 use crate::kernels::edges::PlanesInParams;
 
 pub(super) fn run(mut call: Call<'_>) {

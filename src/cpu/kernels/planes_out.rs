@@ -1,8 +1,7 @@
 //! The network's result: channels last to planar f32.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at, at4};
+use crate::cpu::parallel::*;
 use crate::kernels::edges::PlanesOutParams;
 
 pub(super) fn run(mut call: Call<'_>) {

@@ -1,8 +1,7 @@
 //! Means or copies of channels, at another size or number of frames.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at, at4};
+use crate::cpu::parallel::*;
 use crate::kernels::regroup::RegroupParams;
 
 /// A number of x that a channel of y takes: frame, row and column from its own, and channel.

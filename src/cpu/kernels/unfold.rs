@@ -1,8 +1,7 @@
 //! The pixels that a 3x3 filter sees, one after the other.
 
-use rayon::prelude::*;
-
 use crate::cpu::call::{Call, at, at4};
+use crate::cpu::parallel::*;
 use crate::kernels::unfold::UnfoldParams;
 
 const TAPS: usize = 9;

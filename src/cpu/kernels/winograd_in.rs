@@ -2,13 +2,13 @@
 //! the layout of v is that of `winograd_in_pairs.wgsl`.
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::border::read_at;
 use super::norm_table::NormTable;
 use super::points::{ALL, parts};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{Activate, across, dispatch, load, plus, store, times};
+use crate::cpu::parallel::*;
 use crate::kernels::winograd::InParams;
 
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;

@@ -3,10 +3,10 @@
 
 use arrayvec::ArrayVec;
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{across, at_least_zero, dispatch, load, plus, relu, store, times};
+use crate::cpu::parallel::*;
 use crate::kernels::winograd::OutParams;
 
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;

@@ -2,11 +2,11 @@
 //! `shaders/parts/transform_weights.wgsl`.
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::points::{ALL, parts};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{across, dispatch, load, plus, store, times};
+use crate::cpu::parallel::*;
 use crate::kernels::winograd::WeightsParams;
 
 const B: f32 = std::f32::consts::SQRT_2;

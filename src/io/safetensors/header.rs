@@ -142,7 +142,8 @@ struct RawTensor {
 
 fn parse_json(json: &[u8]) -> std::result::Result<Entries, String> {
     let mut entries = Entries::default();
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let text = std::str::from_utf8(json).map_err(|error| format!("its header is not a safetensors header: {error}"))?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let parsed = deserializer.deserialize_map(EntriesVisitor(&mut entries)).and_then(|()| deserializer.end());
     match (parsed, &entries.current) {
         (Ok(()), _) => Ok(entries),

@@ -6,6 +6,7 @@
 
 mod imports;
 mod instances;
+mod order;
 
 use std::fs;
 use std::io::Write as _;
@@ -58,7 +59,7 @@ fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
     let wasm = folder.join(format!("{name}_bg.wasm"));
     let content = fs::read(&wasm).with_context(|| format!("could not read {}", wasm.display()))?;
     let (content, text) = imports::shorten(&content, &made.script)?;
-    fs::write(&wasm, content)?;
+    fs::write(&wasm, order::arrange(&content)?)?;
     fs::write(&script, text)?;
     fs::write(&types, made.types)?;
     Ok(())
