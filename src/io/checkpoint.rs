@@ -19,7 +19,7 @@ use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, Network, OwnLatents};
+use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, OwnLatents};
 use crate::ordered::{Map, Ordered as _};
 
 /// The weights and config of one VAE, in one file or several. Tensors have the names of diffusers,
@@ -109,10 +109,7 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Input`] for another network.
     pub fn at_preview_rate(mut self) -> Result<Self> {
-        match &mut self.config.network {
-            Network::Tiny(tiny) if tiny.is_video() => tiny.temporal_downsample.fill(false),
-            other => return Err(Error::input("preview rate", "a model of TAEHV's family", other.name())),
-        }
+        self.config = self.config.at_preview_rate()?;
         Ok(self)
     }
 
