@@ -21,19 +21,21 @@ pub(crate) struct Source {
     pub(crate) family: Option<String>,
     /// Preferred files.
     pub(crate) variant: Variant,
+    /// True to decode one frame for each frame of latents.
+    pub(crate) preview_rate: bool,
 }
 
 impl Source {
     /// Opens the files and reads their headers.
     ///
     /// # Errors
-    /// See [`Checkpoint::open`].
+    /// See [`Checkpoint::open`], [`Checkpoint::with_family`] and [`Checkpoint::at_preview_rate`].
     pub(crate) fn open(&self) -> Result<Checkpoint> {
-        let checkpoint = pollster::block_on(Checkpoint::open_variant(&self.path, self.variant))?;
-        match &self.family {
-            None => Ok(checkpoint),
-            Some(family) => checkpoint.with_family(family),
+        let mut checkpoint = pollster::block_on(Checkpoint::open_variant(&self.path, self.variant))?;
+        if let Some(family) = &self.family {
+            checkpoint = checkpoint.with_family(family)?;
         }
+        if self.preview_rate { checkpoint.at_preview_rate() } else { Ok(checkpoint) }
     }
 }
 

@@ -45,7 +45,7 @@ mod wgvae_native {
     /// Returns a model's files and configuration as JSON, without a device.
     #[pyfunction]
     fn inspect(py: Python<'_>, path: PathBuf, family: Option<String>) -> PyResult<String> {
-        let source = Source { path, family, variant: wgvae::files::Variant::Default };
+        let source = Source { path, family, variant: wgvae::files::Variant::Default, preview_rate: false };
         watch::run(py, None, |_| {
             let checkpoint = source.open()?;
             let files: Vec<&str> = checkpoint.files().map(|(name, _)| name).collect();

@@ -38,12 +38,19 @@ pub(crate) struct Model {
 impl Model {
     /// Opens a model's files and a device. Reads headers only.
     #[staticmethod]
-    #[pyo3(signature = (path, family, fp16, place))]
-    fn open(py: Python<'_>, path: PathBuf, family: Option<String>, fp16: bool, place: Place) -> PyResult<Self> {
+    #[pyo3(signature = (path, family, fp16, preview_rate, place))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        family: Option<String>,
+        fp16: bool,
+        preview_rate: bool,
+        place: Place,
+    ) -> PyResult<Self> {
         let precision = place.precision().map_err(|error| Stop::from(error).into_exception(py))?;
         let variant = if fp16 { Variant::Fp16 } else { Variant::Default };
         let (device, known, facts) = run(py, None, |_| {
-            let source = Source { path: hub::local(path, variant)?, family, variant };
+            let source = Source { path: hub::local(path, variant)?, family, variant, preview_rate };
             let checkpoint = source.open()?;
             let device = place.open()?;
             let facts = facts(&checkpoint, &device, precision).to_string();

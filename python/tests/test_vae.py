@@ -338,3 +338,19 @@ def test_images_and_clips_in_turn(wan: Path) -> None:
         second = vae.decode(image), vae.clip().decode(clip)
         for one, other in zip(first, second, strict=True):
             assert one is not None and other is not None and np.array_equal(one, other)
+
+
+def test_preview_rate(taehv: Path, wan: Path) -> None:
+    latents = normal(9, 1, 16, 3, 2, 3)
+    with wgvae.Vae.from_pretrained(taehv, family="taew2_1", preview_rate=True) as vae:
+        clip = vae.clip()
+        frames = clip.decode(latents)
+        assert frames is not None and frames.shape == (3, 16, 24, 3) and clip.temporal_factor == 1
+        macs = clip.plan(16, 24).macs
+        assert vae.facts["can_decode"] and not vae.facts["can_encode"]
+        with pytest.raises(errors.TensorError, match="encoder"):
+            clip.encode(frames)
+    with wgvae.Vae.from_pretrained(taehv, family="taew2_1") as vae:
+        assert macs < vae.clip().plan(16, 24).macs
+    with pytest.raises(errors.InputError, match="preview rate: expected a model of TAEHV's family, found AutoencoderKLWan"):
+        wgvae.Vae.from_pretrained(wan, preview_rate=True)

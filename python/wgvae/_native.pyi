@@ -35,7 +35,9 @@ def preview(latents: _Array, bfloat16: bool, family: str, max_side: int) -> _Arr
 
 class Model:
     @staticmethod
-    def open(path: str | os.PathLike[str], family: str | None, fp16: bool, place: Place) -> Model: ...
+    def open(
+        path: str | os.PathLike[str], family: str | None, fp16: bool, preview_rate: bool, place: Place
+    ) -> Model: ...
     @property
     def facts(self) -> str: ...
     @property

@@ -147,6 +147,7 @@ class Vae:
         family: str | None = None,
         variant: Literal["fp16"] | None = None,
         least_memory: bool = False,
+        preview_rate: bool = False,
     ) -> Vae:
         """Opens a model from files on this machine or from the Hugging Face Hub.
 
@@ -179,6 +180,9 @@ class Vae:
             True prefers memory to speed where that computes nothing twice. For networks without
             norms over the whole image, it was predicted to take two thirds to a quarter of the
             memory, and up to five times as long on a GPU.
+        preview_rate
+            True to decode a clip to one frame for each frame of latents: a cheaper preview, by the
+            same weights. Only models of TAEHV's family have it, and they cannot encode then.
 
         Raises
         ------
@@ -212,7 +216,7 @@ class Vae:
             "threads": None if threads is None else _number("threads", threads, "threads"),
             "precision": _word("precision", precision or "auto"),
         }
-        model = _native.Model.open(path, family, variant == "fp16", place)
+        model = _native.Model.open(path, family, variant == "fp16", bool(preview_rate), place)
         return cls(model, bool(least_memory))
 
     def decode(
