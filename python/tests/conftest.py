@@ -106,6 +106,13 @@ def taesd3(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def hunyuan_video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The VAE of HunyuanVideo 1.5 with a sixteenth of its channels and random weights."""
+    changes = {"latent_channels": 2, "block_out_channels": [8, 16, 32, 64, 64]}
+    return toy(tmp_path_factory.mktemp("hunyuan"), "hunyuan_video15.diffusers", "hunyuan_video15", 32, 2, changes)
+
+
+@pytest.fixture(scope="session")
 def taehv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of TAEHV's network with an eighth of the channels and random weights.
 

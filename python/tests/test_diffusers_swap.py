@@ -184,6 +184,47 @@ def ltx2_pipeline(vae: Any) -> Any:
     return quiet(diffusers.LTX2LatentUpsamplePipeline(vae, upsampler.eval()))
 
 
+def hunyuan_video_pipeline(vae: Any) -> Any:
+    torch.manual_seed(0)
+    sizes = {
+        "in_channels": 17,
+        "out_channels": 8,
+        "num_layers": 1,
+        "num_refiner_layers": 1,
+        "attention_head_dim": 12,
+        "num_attention_heads": 2,
+    }
+    transformer = diffusers.HunyuanVideo15Transformer3DModel(
+        text_embed_dim=32,
+        text_embed_2_dim=32,
+        image_embed_dim=32,
+        rope_axes_dim=(4, 4, 4),
+        **sizes,
+    )
+    names = ("text_encoder", "tokenizer", "text_encoder_2", "tokenizer_2")
+    return quiet(
+        diffusers.HunyuanVideo15Pipeline(
+            vae=vae,
+            transformer=transformer.eval(),
+            scheduler=diffusers.FlowMatchEulerDiscreteScheduler(),
+            guider=diffusers.ClassifierFreeGuidance(guidance_scale=1.0),
+            **dict.fromkeys(names),
+        )
+    )
+
+
+HUNYUAN_VIDEO = {
+    "prompt_embeds": text(1, 7, 32),
+    "prompt_embeds_mask": torch.ones(1, 7, dtype=torch.int64),
+    "prompt_embeds_2": text(1, 5, 32),
+    "prompt_embeds_mask_2": torch.ones(1, 5, dtype=torch.int64),
+    "height": 16,
+    "width": 24,
+    "num_frames": 9,
+    "output_type": "np",
+}
+
+
 PIPELINES: dict[str, tuple[str, Callable[[Any], Any], dict[str, Any]]] = {
     "sd": ("kl", sd_pipeline, SD),
     "sd, tiny": ("tiny", sd_pipeline, {**SD, "height": 32, "width": 48}),
@@ -268,6 +309,14 @@ def test_a_pipeline_of_ltx2(tmp_path: Path) -> None:
     assert "AutoencoderKLLTX2Video now runs on wgvae" in swap(pipe, device="cpu")
     for found, wanted in zip(outputs(), expected, strict=True):
         assert np.abs(found - wanted).max() < NOISE["float32"]
+
+
+def test_a_pipeline_of_hunyuan_video(tmp_path: Path) -> None:
+    pipe = hunyuan_video_pipeline(saved(CASES["hunyuan video 1.5"], tmp_path))
+    expected = run(pipe, HUNYUAN_VIDEO)
+    assert expected.shape == (1, 9, 16, 24, 3)
+    assert "AutoencoderKLHunyuanVideo15 now runs on wgvae" in swap(pipe, device="cpu")
+    assert np.abs(run(pipe, HUNYUAN_VIDEO) - expected).max() < NOISE["float32"]
 
 
 def test_the_folder_of_a_pipeline_is_used_if_it_has_the_weights(tmp_path: Path) -> None:

@@ -340,6 +340,22 @@ def test_images_and_clips_in_turn(wan: Path) -> None:
             assert one is not None and other is not None and np.array_equal(one, other)
 
 
+def test_plans_count_the_latents_of_a_clip_whose_attention_keeps_them(hunyuan_video: Path) -> None:
+    latents = normal(8, 1, 2, 3, 2, 3)
+    with wgvae.Vae.from_pretrained(hunyuan_video, device="gpu", precision="f32") as vae:
+        clip = vae.clip()
+        peaks = [clip.plan(32, 48, output="float", clip_latents=count).peak_bytes for count in (3, 33, 100)]
+        assert peaks[0] < peaks[1] < peaks[2]
+        assert peaks[1] == clip.plan(32, 48, output="float").peak_bytes
+        frames = clip.decode(latents, output="float")
+        assert frames is not None and frames.shape == (1, 3, 9, 32, 48)
+        assert vae.memory()[1] == peaks[0]
+        assert clip.encode(np.clip(frames, -1, 1)).shape == latents.shape
+    with wgvae.Vae.from_pretrained(hunyuan_video, device="cpu") as vae:
+        close = vae.clip().decode(latents, output="float")
+        assert close is not None and np.abs(close - frames).max() < 1e-4 * np.abs(frames).max()
+
+
 def test_preview_rate(taehv: Path, wan: Path) -> None:
     latents = normal(9, 1, 16, 3, 2, 3)
     with wgvae.Vae.from_pretrained(taehv, family="taew2_1", preview_rate=True) as vae:
