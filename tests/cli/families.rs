@@ -263,6 +263,11 @@ fn clips_of_taew2_1(folder: &Folder) {
     folder.run_without_adapter(&[plan.as_slice(), &["5"]].concat()).ok();
     folder.run_without_adapter(&[plan.as_slice(), &["6"]].concat()).failed("a decode", 1, &["5 or 9"]);
     folder.run_without_adapter(&[plan.as_slice(), &["6", "--encode"]].concat()).ok();
+    folder.run_without_adapter(&[plan.as_slice(), &["6", "--preview-rate"]].concat()).ok();
+    let image = ["plan", "--family", "taew2_1", "--size", "64x64", "--preview-rate"];
+    folder.run_without_adapter(&image).failed("a plan of an image", 2, &["--frames"]);
+    let other = ["plan", "--family", "wan21", "--size", "64x64", "--frames", "5", "--preview-rate"];
+    folder.run_without_adapter(&other).failed("another model", 1, &["--preview-rate", "a model of TAEHV's family"]);
     let preview = ["decode", "--model", "model", "--latents", "clip.npy", "-o", "preview.npy", "--preview-rate"];
     folder.run(&[preview.as_slice(), family].concat()).ok();
     assert_eq!(folder.npy("preview.npy").shape, [1, 3, 2, 16, 24]);

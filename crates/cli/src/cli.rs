@@ -324,6 +324,10 @@ struct PlanArgs {
     /// Plan a clip of this many pictures, part by part: 1, 5, 9 and so on for most video models
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "budgets")]
     frames: Option<u64>,
+    /// Plan for one frame for each frame of a clip's latents: a cheaper preview, by models of
+    /// TAEHV's family
+    #[arg(long, conflicts_with = "encode", requires = "frames")]
+    preview_rate: bool,
     /// Most GPU memory to use, such as 512MiB
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_budget: Option<Bytes>,
@@ -504,6 +508,14 @@ fn parse_size(text: &str) -> std::result::Result<Size, String> {
 fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
     match error {
         Error::Input { what, expected, found } => Error::input(format!("{what} in {file}"), expected, found),
+        other => other,
+    }
+}
+
+/// Names the flag in an error about its value.
+fn of_flag(error: Error, flag: &str) -> Error {
+    match error {
+        Error::Input { expected, found, .. } => Error::input(flag, expected, found),
         other => other,
     }
 }

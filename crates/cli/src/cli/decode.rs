@@ -20,7 +20,7 @@ use super::report::Report;
 use super::session::Session;
 use super::stderr::timed;
 use super::tiling::{TileArgs, TilingArg};
-use super::{ModelArgs, in_file, latents, stdio};
+use super::{ModelArgs, in_file, latents, of_flag, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct DecodeArgs {
@@ -187,10 +187,7 @@ impl DecodeArgs {
         if !self.preview_rate {
             return Ok(checkpoint);
         }
-        checkpoint.at_preview_rate().map_err(|error| match error {
-            Error::Input { expected, found, .. } => Error::input("--preview-rate", expected, found),
-            other => other,
-        })
+        checkpoint.at_preview_rate().map_err(|error| of_flag(error, "--preview-rate"))
     }
 
     /// Fails for stdout that is a terminal, and for a format if the output's name has an ending.
@@ -226,10 +223,7 @@ impl DecodeArgs {
         let latents = if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents };
         latents.check_channels(config).map_err(|error| in_file(error, path.display()))?;
         let Some(side) = self.preview else { return Ok(latents) };
-        latents.reduced(config, side).map_err(|error| match error {
-            Error::Input { expected, found, .. } => Error::input("--preview", expected, found),
-            other => other,
-        })
+        latents.reduced(config, side).map_err(|error| of_flag(error, "--preview"))
     }
 
     fn options(&self, tiling: Tiling) -> DecodeOptions {

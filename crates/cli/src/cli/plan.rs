@@ -9,7 +9,7 @@ use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Precision, Re
 
 use super::clips::parts;
 use super::request::{check_weights, request_for};
-use super::{PlanArgs, PrecisionArg, open, report};
+use super::{PlanArgs, PrecisionArg, of_flag, open, report};
 
 /// Plans without opening a device, unless an adapter is named.
 pub(super) async fn run(args: &PlanArgs) -> Result<String> {
@@ -44,15 +44,19 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
 /// Returns the network's configuration, after checking that the model has the weights for
 /// `operation`. A plan does not depend on the scale of the latents, so that may be unknown.
 async fn config(args: &PlanArgs, operation: Direction) -> Result<AutoencoderConfig> {
-    match (&args.model, &args.family) {
+    let config = match (&args.model, &args.family) {
         (Some(model), family) => {
             let checkpoint = open(model, family.as_deref(), args.variant).await?;
             check_weights(&checkpoint, operation)?;
-            Ok(checkpoint.config().clone())
+            checkpoint.config().clone()
         }
-        (None, Some(family)) => Ok(Family::find(family)?.config()),
-        (None, None) => Err(Error::input("plan", "--model or --family", "neither")),
+        (None, Some(family)) => Family::find(family)?.config(),
+        (None, None) => return Err(Error::input("plan", "--model or --family", "neither")),
+    };
+    if !args.preview_rate {
+        return Ok(config);
     }
+    config.at_preview_rate().map_err(|error| of_flag(error, "--preview-rate"))
 }
 
 async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {
