@@ -460,6 +460,17 @@ impl Fused {
         Some([Role::Query, Role::Key, Role::Value][position])
     }
 
+    /// True if `tensor` is cut by [`PlanOptions::keys_limit`](super::PlanOptions::keys_limit): keys
+    /// and values, and the queries of attention that sees many frames.
+    pub(super) fn is_cut_as_keys(&self, tensor: TensorId) -> bool {
+        self.stages.iter().any(|stage| match stage {
+            Stage::Attention { inputs: [query, key, value], sight, .. } => {
+                [*key, *value].contains(&tensor) || *query == tensor && *sight != Sight::Own
+            }
+            _ => false,
+        })
+    }
+
     /// True if `stage` is attention or one of its inputs. Chunks of their outputs are padded to a
     /// multiple of four pixels.
     pub fn feeds_or_is_attention(&self, stage: &Stage) -> bool {

@@ -70,6 +70,8 @@ pub struct PlanOptions {
     /// Most bytes of transformed filters that a pass keeps, or those of one stage if they are more;
     /// `None` for two chunks. Filters that are not kept are transformed again for each chunk.
     pub filter_limit: Option<Bytes>,
+    /// Most bytes of one buffer of transformed filters, in intermediates of a band.
+    pub filter_part: u64,
     /// Largest chunk of the keys and values of attention. It is separate from `chunk_limit` because
     /// it decides the order in which attention adds: an equal value gives the same bits.
     pub keys_limit: Bytes,
@@ -140,6 +142,7 @@ impl PlanOptions {
             output,
             chunk_limit: Bytes(64 << 20),
             filter_limit: None,
+            filter_part: 4,
             keys_limit: Bytes(16 << 20),
             profile: false,
             choice: None,

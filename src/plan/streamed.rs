@@ -19,6 +19,8 @@ const ON_GPUS: &[u64] = &[64 << 20, 32 << 20, 16 << 20, 8 << 20, 4 << 20, 2 << 2
 const LEAST: &[u64] = &[4 << 20, 2 << 20, 1 << 20];
 /// Transformed filters that a pass on a GPU may keep.
 const KEPT_FILTERS: Bytes = Bytes(1 << 30);
+/// [`PlanOptions::filter_part`] of a plan whose launches have more workgroups.
+const LARGER_FILTER_PART: u64 = 8;
 /// Beyond this a plan takes long to make, and has too many steps to run.
 const MOST_STEPS: usize = 1 << 17;
 
@@ -62,6 +64,10 @@ pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) 
     }
     if gpu && !options.least_memory {
         let (cut, keeps) = cuts.swap_remove(plans.default());
+        let larger = PlanOptions { filter_part: LARGER_FILTER_PART, ..cut.clone() };
+        if nodes(fused, limits, &larger)? != nodes(fused, limits, &cut)? {
+            Plan::whole(fused, limits, &larger).into_iter().for_each(|plan| plans.add(plan));
+        }
         if !keeps && options.filter_limit.is_none() {
             let cut = PlanOptions { filter_limit: Some(KEPT_FILTERS), ..cut };
             Plan::whole(fused, limits, &cut).into_iter().for_each(|plan| plans.add(plan));

@@ -51,13 +51,14 @@ type BlockInputs<'a> = (&'a DeviceLimits, &'a KernelChoice, &'a PlanOptions);
 /// A workgroup of the second product computes 64 by 64 numbers on a GPU. 1024 queries of 512
 /// channels make 128 workgroups: one for each core of a large GPU. So scores and probabilities may
 /// take as much as the intermediates of a band of a convolution. A budget makes chunks small, and
-/// then they may take no more than a few chunks. CPU drivers have few cores and take the fewest
-/// queries.
-fn most_queries((limits, choice, options): BlockInputs<'_>, keys: u32) -> u32 {
+/// then they may take no more than a few chunks, unless attention sees many frames and takes much
+/// of the time. CPU drivers have few cores and take the fewest queries.
+fn most_queries((limits, choice, options): BlockInputs<'_>, sight: Sight, keys: u32) -> u32 {
     if limits.kind != DeviceKind::Gpu {
         return *QUERIES.start();
     }
-    let most = options.chunk_limit.0.saturating_mul(4).min(limits.largest_bound_buffer().0);
+    let chunk = if sight == Sight::Own { options.chunk_limit } else { options.keys_limit };
+    let most = chunk.0.saturating_mul(4).min(limits.largest_bound_buffer().0);
     let bytes = (choice.winograd_scratch_bytes * 2).min(most);
     let queries = u32::try_from(bytes / (u64::from(keys) * 4)).unwrap_or(u32::MAX);
     queries.clamp(*QUERIES.start(), *QUERIES.end())
@@ -65,11 +66,16 @@ fn most_queries((limits, choice, options): BlockInputs<'_>, keys: u32) -> u32 {
 
 /// Returns the queries and keys of one block, at most those of the largest chunk. Blocks of queries
 /// have about the same size.
-fn block_size(shape: Shape, facts: BlockInputs<'_>, (queries, keys): (&Partition, &Partition)) -> (u32, u32) {
+fn block_size(
+    shape: Shape,
+    facts: BlockInputs<'_>,
+    sight: Sight,
+    (queries, keys): (&Partition, &Partition),
+) -> (u32, u32) {
     let chunk = |partition: &Partition| partition.rows * shape.width;
     let wanted = (shape.width * shape.height / 64).next_multiple_of(4).clamp(*KEYS.start(), *KEYS.end());
     let keys = chunk(keys).min(wanted);
-    let blocks = chunk(queries).div_ceil(most_queries(facts, keys));
+    let blocks = chunk(queries).div_ceil(most_queries(facts, sight, keys));
     (chunk(queries).div_ceil(blocks).next_multiple_of(SHARED_TILE).min(chunk(queries)), keys)
 }
 
@@ -80,8 +86,8 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], sigh
     let inputs = [(query, Reach::Same), (key, Reach::All), (value, Reach::All)];
     let reads = inputs.map(|(input, reach)| sizing.read(&partition, input, reach)).to_vec();
     let (width, height, channels) = (u64::from(shape.width), u64::from(shape.height), u64::from(shape.channels));
-    let attention =
-        block_bytes(shape, (sizing.limits, &sizing.choice, sizing.options), (&partition, sizing.partition(key)));
+    let facts = (sizing.limits, &sizing.choice, sizing.options);
+    let attention = block_bytes(shape, facts, sight, (&partition, sizing.partition(key)));
     let earlier = if sight == Sight::UpToOwn { earlier_bytes(sizing, key) } else { 0 };
     Node {
         // Multiply-adds of the scores, and of the products with the values.
@@ -92,8 +98,8 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], sigh
 }
 
 /// Returns the bytes of the scratch memory of one block, as [`Lowering::block`] makes it.
-fn block_bytes(shape: Shape, facts: BlockInputs<'_>, partitions: (&Partition, &Partition)) -> u64 {
-    let (queries, keys) = block_size(shape, facts, partitions);
+fn block_bytes(shape: Shape, facts: BlockInputs<'_>, sight: Sight, partitions: (&Partition, &Partition)) -> u64 {
+    let (queries, keys) = block_size(shape, facts, sight, partitions);
     let row = u64::from(keys.div_ceil(4));
     u64::from(queries) * (row * 16 + row * facts.2.storage.vec4_bytes() + u64::from(shape.channels4()) * 16 + 8 + 4)
 }
@@ -119,7 +125,7 @@ impl Lowering<'_> {
         let shape = self.fused.shape(output);
         let (query, keys) = (self.tensor(query).clone(), self.tensor(key).partition.clone());
         let target = self.place(output, chunk);
-        let block = self.pass.attention.unwrap_or_else(|| self.block(shape, (&query.partition, &keys)));
+        let block = self.pass.attention.unwrap_or_else(|| self.block(shape, sight, (&query.partition, &keys)));
         self.pass.attention = Some(block);
         let own: Vec<KeyChunk> = (0..keys.count())
             .map(|index| KeyChunk {
@@ -146,8 +152,8 @@ impl Lowering<'_> {
     }
 
     /// Adds the scratch memory of one block.
-    fn block(&mut self, shape: Shape, partitions: (&Partition, &Partition)) -> Block {
-        let (queries, keys) = block_size(shape, (self.limits, &self.choice, self.options), partitions);
+    fn block(&mut self, shape: Shape, sight: Sight, partitions: (&Partition, &Partition)) -> Block {
+        let (queries, keys) = block_size(shape, (self.limits, &self.choice, self.options), sight, partitions);
         let row = keys.div_ceil(4);
         let scores = u64::from(queries) * u64::from(row);
         Block {

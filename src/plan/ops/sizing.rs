@@ -8,7 +8,7 @@ use crate::limits::DeviceLimits;
 use crate::model::graph::{TensorId, Window};
 use crate::ordered::Map;
 use crate::plan::PlanOptions;
-use crate::plan::fused::{Fused, Role, Stage};
+use crate::plan::fused::{Fused, Stage};
 use crate::plan::node::{Node, Scratch, StageRead};
 use crate::plan::partition::{self, Partition, RowRange};
 use crate::tensor::Bytes;
@@ -126,8 +126,8 @@ impl<'a> Sizing<'a> {
         let most_invocations = u64::from(self.limits.max_compute_workgroups_per_dimension) * u64::from(WORKGROUP);
         let per_row = u64::from(shape.width) * u64::from(if input.is_none() { shape.pixel4() } else { shape.frames });
         let row_bytes = self.row_bytes(tensor);
-        let keys = matches!(self.fused.attention_role(tensor), Some(Role::Key | Role::Value));
-        let mut wanted = if keys { self.options.keys_limit } else { self.options.chunk_limit };
+        let mut wanted =
+            if self.fused.is_cut_as_keys(tensor) { self.options.keys_limit } else { self.options.chunk_limit };
         if let Some(input) = input {
             let source = self.fused.shape(input);
             // A tensor of few channels is cut like its input. Otherwise one chunk of it would need
