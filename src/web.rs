@@ -97,8 +97,8 @@ fn to_js(value: &impl Serialize) -> JsValue {
     js_sys::JSON::parse(&text).unwrap_or(JsValue::NULL)
 }
 
-/// Reads options from a plain object. Absent and undefined options get their defaults. They are read
-/// from a [`Value`]: code to read each from text would add to the download of a page.
+/// Reads options from a plain object. Absent and undefined options get their defaults. They are
+/// read from a [`Value`]: code to read each from text would add to the download of a page.
 fn from_js<T: DeserializeOwned + Default>(what: &str, value: &JsValue) -> Result<T> {
     if value.is_undefined() || value.is_null() {
         return Ok(T::default());

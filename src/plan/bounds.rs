@@ -12,6 +12,7 @@ use crate::plan::node::Node;
 const MOST_CHUNKS: usize = 1 << 16;
 /// Most multiply-adds of a plan that computes nothing twice.
 const MOST_MACS: u64 = 1 << 57;
+const TRILLION: u64 = 1_000_000_000_000;
 /// Most commands of a plan.
 pub(super) const MOST_STEPS: usize = 1 << 21;
 /// Most looks at chunks to make a schedule. A schedule that takes more has more than
@@ -71,7 +72,11 @@ pub(super) fn check(nodes: &[Node]) -> Result<()> {
     let macs = |node: &Node| node.row_macs.saturating_mul(u64::from(node.partition.height));
     let macs = nodes.iter().map(macs).fold(0, u64::saturating_add);
     if macs > MOST_MACS {
-        return Err(too_large(&format!("at most {MOST_MACS:e} multiply-adds"), &format!("at least {macs:e}")));
+        let [most, found] = [MOST_MACS, macs].map(|macs| macs / TRILLION);
+        return Err(too_large(
+            &format!("at most {most} trillion multiply-adds"),
+            &format!("at least {found} trillion"),
+        ));
     }
     Ok(())
 }

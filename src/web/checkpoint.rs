@@ -20,15 +20,6 @@ struct Read {
     length: u64,
 }
 
-/// The facts that the files give.
-#[derive(Serialize)]
-struct Info {
-    #[serde(flatten)]
-    facts: Value,
-    #[serde(flatten)]
-    latents: Value,
-}
-
 /// A model whose file headers were read.
 #[wasm_bindgen(js_name = Checkpoint)]
 #[derive(Debug)]
@@ -78,10 +69,12 @@ impl WebCheckpoint {
 
     /// Returns facts about the model: files, layout, network, scale of the latents.
     pub fn info(&self) -> JsValue {
-        to_js(&Info {
-            facts: self.checkpoint.facts(),
-            latents: latent_facts(self.checkpoint.config(), LatentSpace::Model),
-        })
+        let mut info = self.checkpoint.facts();
+        let latents = latent_facts(self.checkpoint.config(), LatentSpace::Model);
+        if let (Value::Object(info), Value::Object(latents)) = (&mut info, latents) {
+            info.extend(latents);
+        }
+        to_js(&info)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The facts about a checkpoint in one flat record, for people and for callers in other languages.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Checkpoint, LatentScale};
@@ -17,7 +16,7 @@ impl Checkpoint {
             "files": files,
             "layout": self.layout().to_string(),
             "scale": scale_facts(self.scale()),
-            "config": ConfigFacts::of(self.config()),
+            "config": config_facts(self.config()),
             "tensors": self.names().count(),
             "element_types": types,
             "parameters": self.parameters(),
@@ -34,17 +33,10 @@ fn scale_facts(scale: &LatentScale) -> Value {
     }
 }
 
-/// A config as it is printed: diffusers' fields, and values that follow from them.
-#[derive(Serialize)]
-struct ConfigFacts<'a> {
-    #[serde(flatten)]
-    config: &'a AutoencoderConfig,
-    spatial_factor: u32,
-    model_channels: u32,
-}
-
-impl<'a> ConfigFacts<'a> {
-    fn of(config: &'a AutoencoderConfig) -> Self {
-        Self { config, spatial_factor: config.spatial_factor(), model_channels: config.model_channels() }
-    }
+/// Converts a config as it is printed: diffusers' fields, and values that follow from them.
+fn config_facts(config: &AutoencoderConfig) -> Value {
+    let mut facts = json!(config);
+    facts["spatial_factor"] = json!(config.spatial_factor());
+    facts["model_channels"] = json!(config.model_channels());
+    facts
 }
