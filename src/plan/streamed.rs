@@ -19,8 +19,9 @@ const ON_GPUS: &[u64] = &[64 << 20, 32 << 20, 16 << 20, 8 << 20, 4 << 20, 2 << 2
 const LEAST: &[u64] = &[4 << 20, 2 << 20, 1 << 20];
 /// Transformed filters that a pass on a GPU may keep.
 const KEPT_FILTERS: Bytes = Bytes(1 << 30);
-/// [`PlanOptions::filter_part`] of a plan whose launches have more workgroups.
-const LARGER_FILTER_PART: u64 = 8;
+/// [`PlanOptions::filter_part`] of a plan whose launches have more workgroups, and the fewest cores
+/// for which it is tried: fewer are busy without it.
+const LARGER_FILTER_PART: (u64, u32) = (8, 64);
 /// Beyond this a plan takes long to make, and has too many steps to run.
 const MOST_STEPS: usize = 1 << 17;
 
@@ -30,7 +31,8 @@ const MOST_STEPS: usize = 1 << 17;
 /// # Errors
 /// See [`Plan::new`].
 pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Plan> {
-    let gpu = DeviceClass::of(limits).is_gpu();
+    let class = DeviceClass::of(limits);
+    let gpu = class.is_gpu();
     let slower = match (options.least_memory, gpu) {
         (true, _) => f64::INFINITY,
         (false, true) => 1.1,
@@ -64,8 +66,9 @@ pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) 
     }
     if gpu && !options.least_memory {
         let (cut, keeps) = cuts.swap_remove(plans.default());
-        let larger = PlanOptions { filter_part: LARGER_FILTER_PART, ..cut.clone() };
-        if nodes(fused, limits, &larger)? != nodes(fused, limits, &cut)? {
+        let (filter_part, least_cores) = LARGER_FILTER_PART;
+        let larger = PlanOptions { filter_part, ..cut.clone() };
+        if class.cores >= least_cores && nodes(fused, limits, &larger)? != nodes(fused, limits, &cut)? {
             Plan::whole(fused, limits, &larger).into_iter().for_each(|plan| plans.add(plan));
         }
         if !keeps && options.filter_limit.is_none() {
