@@ -109,7 +109,7 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Input`] for another network.
     pub fn at_preview_rate(mut self) -> Result<Self> {
-        self.config = self.config.at_preview_rate()?;
+        self.config.set_preview_rate()?;
         Ok(self)
     }
 

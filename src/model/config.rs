@@ -112,17 +112,17 @@ impl AutoencoderConfig {
         check::check(self)
     }
 
-    /// Returns the config of a model of TAEHV's family that decodes a clip to one frame for each
-    /// frame of latents. See [`crate::Checkpoint::at_preview_rate`].
+    /// Lets a model of TAEHV's family decode a clip to one frame for each frame of latents. See
+    /// [`crate::Checkpoint::at_preview_rate`].
     ///
     /// # Errors
     /// [`Error::Input`] for another network.
-    pub fn at_preview_rate(mut self) -> Result<Self> {
+    pub fn set_preview_rate(&mut self) -> Result<()> {
         match &mut self.network {
             Network::Tiny(tiny) if tiny.is_video() => tiny.temporal_downsample.fill(false),
             other => return Err(Error::input("preview rate", "a model of TAEHV's family", other.name())),
         }
-        Ok(self)
+        Ok(())
     }
 
     /// Returns the number of image pixels along one side of an own latent pixel. Each level except

@@ -44,7 +44,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
 /// Returns the network's configuration, after checking that the model has the weights for
 /// `operation`. A plan does not depend on the scale of the latents, so that may be unknown.
 async fn config(args: &PlanArgs, operation: Direction) -> Result<AutoencoderConfig> {
-    let config = match (&args.model, &args.family) {
+    let mut config = match (&args.model, &args.family) {
         (Some(model), family) => {
             let checkpoint = open(model, family.as_deref(), args.variant).await?;
             check_weights(&checkpoint, operation)?;
@@ -53,10 +53,10 @@ async fn config(args: &PlanArgs, operation: Direction) -> Result<AutoencoderConf
         (None, Some(family)) => Family::find(family)?.config(),
         (None, None) => return Err(Error::input("plan", "--model or --family", "neither")),
     };
-    if !args.preview_rate {
-        return Ok(config);
+    if args.preview_rate {
+        config.set_preview_rate().map_err(|error| of_flag(error, "--preview-rate"))?;
     }
-    config.at_preview_rate().map_err(|error| of_flag(error, "--preview-rate"))
+    Ok(config)
 }
 
 async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {
