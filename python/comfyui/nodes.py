@@ -122,9 +122,9 @@ class WgvaePlan:
         frames: int = 1,
         memory_budget: str = "",
     ) -> dict[str, Any]:
-        clip = _checked(vae).is_clip((1, 3, frames, height, width))
-        plan = vae.plan(height, width, memory_budget, encode=work == "encode", clip=clip)
-        subject = "A clip of any length" if clip else "An image"
+        latents = _checked(vae).latents_of((1, 3, frames, height, width), pixels=True)
+        plan = vae.plan(height, width, memory_budget, encode=work == "encode", latents=latents)
+        subject = "An image" if latents is None else f"A clip of up to {frames} frames"
         text = (
             f"{subject} of {width}x{height} pixels will take {_mib(plan.peak_bytes)} to {work}, "
             f"of which {_mib(plan.weight_bytes)} are weights."

@@ -178,6 +178,15 @@ class EngineVae:
             return False
         return shape[2] > 1 or not self._single_frames_are_images
 
+    def latents_of(self, shape: Sequence[int], *, pixels: bool = False) -> int | None:
+        """Returns the number of frames of latents of a clip, or None for images.
+
+        ``shape`` is that of latents, or of ``pixels``, as for :meth:`is_clip`.
+        """
+        if self._time is None or not self.is_clip(shape):
+            return None
+        return 1 + max(0, shape[2] - 2 + self._time) // self._time if pixels else shape[2]
+
     def vae_encode_crop_pixels(self, pixels: torch.Tensor) -> torch.Tensor:
         """Returns the middle of ``[..., h, w, c]``, without edges that fill no latent."""
         step = self.first_stage_model.facts["image_step"][self._unscaled]
@@ -215,7 +224,7 @@ class EngineVae:
         factor = self.spacial_compression_decode()
         height, width = (side * factor for side in latents.shape[-2:])
         clips = self.is_clip(latents.shape)
-        self._make_room(self.plan(height, width, memory_budget, clip=clips))
+        self._make_room(self.plan(height, width, memory_budget, latents=self.latents_of(latents.shape)))
         vae = model.opened(model.files.decoder)
         options: dict[str, Any] = {
             "output": "float",
@@ -267,7 +276,8 @@ class EngineVae:
             images = images[:, :, : (images.shape[2] - 1) // self._time * self._time + 1]
         height, width = images.shape[-2:]
         clips = self.is_clip(images.shape)
-        self._make_room(self.plan(height, width, memory_budget, encode=True, clip=clips))
+        count = self.latents_of(images.shape, pixels=True)
+        self._make_room(self.plan(height, width, memory_budget, encode=True, latents=count))
         vae = model.opened(model.files.encoder)
         options: dict[str, Any] = {
             "unscaled": self._unscaled,
@@ -297,16 +307,21 @@ class EngineVae:
         memory_budget: str = "",
         *,
         encode: bool = False,
-        clip: bool = False,
+        latents: int | None = None,
     ) -> wgvae.Plan:
         """Plans a decode or an encode of images of ``height`` by ``width`` pixels.
 
-        ``clip`` is True for a clip of any length. Errors are those of :meth:`wgvae.Vae.plan`.
+        ``latents`` is the number of frames of latents of a clip. Errors are those of
+        :meth:`wgvae.Vae.plan`.
         """
         model = self.first_stage_model
         vae = model.opened(model.files.encoder if encode else model.files.decoder)
-        planner, budget = vae.clip() if clip else vae, self._budget(memory_budget)
-        return planner.plan(height, width, budget, encode=encode, unscaled=self._unscaled)
+        budget = self._budget(memory_budget)
+        if latents is None:
+            return vae.plan(height, width, budget, encode=encode, unscaled=self._unscaled)
+        return vae.clip().plan(
+            height, width, budget, encode=encode, unscaled=self._unscaled, clip_latents=latents
+        )
 
     def model_size(self) -> int:
         """Returns the bytes of the model for ComfyUI's memory management."""
@@ -319,12 +334,13 @@ class EngineVae:
     def memory_used_decode(self, shape: Sequence[int], dtype: torch.dtype) -> int:
         """Returns the bytes besides the weights for a decode of latents of ``shape``."""
         height, width = (side * self.spacial_compression_decode() for side in shape[-2:])
-        plan = self.plan(height, width, clip=self.is_clip(shape))
+        plan = self.plan(height, width, latents=self.latents_of(shape))
         return plan.peak_bytes - plan.weight_bytes
 
     def memory_used_encode(self, shape: Sequence[int], dtype: torch.dtype) -> int:
         """Returns the bytes besides the weights for an encode of images of ``shape``."""
-        plan = self.plan(shape[-2], shape[-1], encode=True, clip=self.is_clip(shape))
+        latents = self.latents_of(shape, pixels=True)
+        plan = self.plan(shape[-2], shape[-1], encode=True, latents=latents)
         return plan.peak_bytes - plan.weight_bytes
 
     def get_sd(self) -> dict[str, torch.Tensor]:

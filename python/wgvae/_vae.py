@@ -494,6 +494,7 @@ class Clip:
     """Decoder and encoder of clips: see :meth:`Vae.clip`.
 
     It works part by part, in the memory of one part. A part is the frames of one frame of latents.
+    HunyuanVideo 1.5 also keeps keys and values of all earlier frames.
     """
 
     def __init__(self, vae: Vae) -> None:

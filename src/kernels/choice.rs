@@ -289,15 +289,9 @@ impl KernelChoice {
     pub fn algorithm(&self, window: Window, c_in: u32, c_out: u32) -> ConvAlgorithm {
         match window {
             Window { side: 1, .. } => ConvAlgorithm::Product,
-            Window { stride: 1, border: Border::Around | Border::Mirror | Border::Copies, .. }
-                if c_in.min(c_out) < WINOGRAD_MIN_CHANNELS =>
-            {
-                ConvAlgorithm::Direct
-            }
-            Window { stride: 1, border: Border::Around | Border::Mirror | Border::Copies, .. } => {
-                ConvAlgorithm::Winograd
-            }
-            Window { .. } => ConvAlgorithm::Unfold,
+            Window { border: Border::After, .. } | Window { stride: 2.., .. } => ConvAlgorithm::Unfold,
+            Window { .. } if c_in.min(c_out) < WINOGRAD_MIN_CHANNELS => ConvAlgorithm::Direct,
+            Window { .. } => ConvAlgorithm::Winograd,
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Scratch {
     pub filters: u64,
     /// Largest of these filter buffers.
     pub filter_part: u64,
-    /// One block of attention.
+    /// One block of attention, and a chunk of keys and values of an earlier frame.
     pub attention: u64,
 }
 

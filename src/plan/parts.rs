@@ -274,7 +274,7 @@ pub enum Action {
         /// Target in host memory.
         to: ParkedId,
     },
-    /// Fills a whole buffer with a state that the part of the clip before left.
+    /// Fills a whole buffer with a state that an earlier part of the clip left.
     Recall {
         /// The state.
         state: StateId,

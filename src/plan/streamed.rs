@@ -20,7 +20,7 @@ const LEAST: &[u64] = &[4 << 20, 2 << 20, 1 << 20];
 /// Transformed filters that a pass on a GPU may keep.
 const KEPT_FILTERS: Bytes = Bytes(1 << 30);
 /// [`PlanOptions::filter_part`] of a plan whose launches have more workgroups, and the fewest cores
-/// for which it is tried: fewer are busy without it.
+/// for which it is tried. The usual launches keep fewer cores busy.
 const LARGER_FILTER_PART: (u64, u32) = (8, 64);
 /// Beyond this a plan takes long to make, and has too many steps to run.
 const MOST_STEPS: usize = 1 << 17;

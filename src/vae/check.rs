@@ -10,7 +10,8 @@ use crate::plan::Output;
 use crate::tensor::{Size, Storage};
 use crate::tiling::{Grid, Tiling};
 
-/// Latents that a clip may be planned for. More count as an error of the caller.
+/// Latents that a clip may be planned for, by a model that keeps something of each. More count as
+/// an error of the caller.
 const CLIP_LATENTS: std::ops::RangeInclusive<u32> = 1..=16_384;
 
 /// Checks that a model of `config` can do what `request` asks for.
@@ -36,7 +37,7 @@ pub(super) fn check_time(config: &AutoencoderConfig) -> Result<()> {
 /// Returns an error for models, outputs and tilings that have no clips.
 fn check_clip(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     check_time(config)?;
-    if !CLIP_LATENTS.contains(&request.most_latents()) {
+    if config.network.facts().keeps_all && !CLIP_LATENTS.contains(&request.most_latents()) {
         let expected = format!("{} to {} latents", CLIP_LATENTS.start(), CLIP_LATENTS.end());
         return Err(Error::input("clip_latents", expected, request.most_latents().to_string()));
     }

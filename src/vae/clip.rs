@@ -1,5 +1,6 @@
-//! Clips: video that is decoded or encoded part by part. A frame depends on earlier frames, and in
-//! LTX-2 on a few later ones, so a clip of any length takes the memory of one part.
+//! Clips: video that is decoded or encoded part by part. A frame depends on few earlier frames, and
+//! in LTX-2 on a few later ones, so a clip of any length takes the memory of one part. Only in
+//! HunyuanVideo 1.5 it depends on all earlier ones.
 //!
 //! In tiles, each tile is a clip of its own. All tiles decode one part before any of them decodes
 //! the next, so that frames are blended as they come.
@@ -311,7 +312,8 @@ impl Vae {
         if !self.config().network.facts().keeps_all || tile.parts < u64::from(most) {
             return Ok(());
         }
-        let expected = format!("at most {most} latents, for which memory is planned: give clip_latents for more");
+        let expected =
+            format!("at most {most} latents, for which memory is planned (clip_latents, clipLatents, --clip-latents)");
         Err(Error::input("latents of the clip", expected, "one more"))
     }
 

@@ -18,7 +18,7 @@ pub enum Frames {
     /// One image.
     #[default]
     Image,
-    /// A clip of any number of frames.
+    /// A clip, of any number of frames by most models.
     Clip,
 }
 
@@ -65,8 +65,8 @@ pub struct Request {
     pub parking: Parking,
     /// True to measure the GPU time of each stage, if the device can.
     pub profile: bool,
-    /// The most frames of latents that a clip has, 33 if `None`. Only models that keep something of
-    /// every frame plan for them: HunyuanVideo 1.5. They refuse longer clips.
+    /// The most frames of latents that a clip has, 33 if `None`. Only HunyuanVideo 1.5 plans for
+    /// them, as it keeps keys and values of each; more latents are an error then.
     #[serde(default)]
     pub clip_latents: Option<u32>,
 }

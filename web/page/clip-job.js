@@ -58,7 +58,8 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   const encoding = new Tally('encode', vae, options.onProgress);
   const parts = [];
   const pad = vae.info.fills_parts ? undefined : 'mirror';
-  for await (const part of vae.encodeClip(pictures(), { ...options, pad, onProgress: encoding.progress(footage.count) })) {
+  const clipLatents = 1 + Math.ceil((footage.count - 1) / vae.info.frames_per_latent);
+  for await (const part of vae.encodeClip(pictures(), { ...options, pad, clipLatents, onProgress: encoding.progress(footage.count) })) {
     encoding.add(part.frames);
     parts.push(part);
   }
@@ -74,7 +75,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   const decoding = new Tally('decode', vae, options.onProgress);
   const likeness = new Psnr();
   const after = await partsAfter(vae, size);
-  for await (const image of vae.clip(parts, { ...options, output: 'image-data', onProgress: decoding.progress(count, after) })) {
+  for await (const image of vae.clip(parts, { ...options, clipLatents: parts.length, output: 'image-data', onProgress: decoding.progress(count, after) })) {
     // Frames after the last original are padding of the encode.
     const original = originals[decoding.frames];
     decoding.add(original ? 1 : 0);

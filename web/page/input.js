@@ -179,7 +179,8 @@ export class Input {
       if (clips !== 1) throw new WgvaeError('input', `these latents are of ${clips} clips: expected one`, { expected: '1', found: `${clips}` });
       checkChannels(this.#shape.at(-4), decoder);
       const frames = 1 + decoder.info.frames_per_latent * ((this.#shape.at(-3) ?? 1) - 1);
-      return [{ operation: 'decode', plan: await decoder.planClip({ ...size, output: 'image-data' }), frames }];
+      const clipLatents = this.#shape.at(-3);
+      return [{ operation: 'decode', plan: await decoder.planClip({ ...size, clipLatents, output: 'image-data' }), frames }];
     }
     const whole = this.#size ?? this.footage?.size;
     if (!vae || !whole) return [];
@@ -187,9 +188,10 @@ export class Input {
     const size = { width, height, memoryBudget };
     if (this.footage) {
       const frames = this.footage.count;
+      const clipLatents = 1 + Math.ceil((frames - 1) / vae.info.frames_per_latent);
       return [
-        { operation: 'encode', plan: await vae.planEncodeClip(size), frames },
-        { operation: 'decode', plan: await vae.planClip({ ...size, output: 'image-data' }), frames },
+        { operation: 'encode', plan: await vae.planEncodeClip({ ...size, clipLatents }), frames },
+        { operation: 'decode', plan: await vae.planClip({ ...size, clipLatents, output: 'image-data' }), frames },
       ];
     }
     return [

@@ -36,7 +36,7 @@ export class PlanView {
     const peaks = this.#plans.map(({ operation, plan }) => `${formatBytes(plan.predicted_peak_bytes)} to ${operation}`);
     const peak = formatBytes(Math.max(...this.#plans.map(({ plan }) => plan.predicted_peak_bytes)));
     if (planned.frames !== undefined) {
-      const length = 'For clips of any length';
+      const length = planned.frames === 1 ? 'For clips of one frame' : `For clips of up to ${planned.frames} frames`;
       setText('plan-of', peaks.length > 1 ? `${length}: ${peaks.join(', ')}` : `${length}.`);
       const most = (/** @type {'state_bytes' | 'host_bytes'} */ part) => formatBytes(Math.max(...this.#plans.map((each) => (each.frames === undefined ? 0 : each.plan[part]))));
       const [states, host] = [most('state_bytes'), most('host_bytes')];

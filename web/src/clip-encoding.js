@@ -53,13 +53,16 @@ export class ClipEncoding {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
     checkOptions(options, OF_CLIPS);
-    const { pad, output, seed, unscaled, memoryBudget, clipLatents } = options;
+    const { pad, output, seed, unscaled, memoryBudget } = options;
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
     const { pixels_per_latent: factor, frames_per_latent: step, fills_parts: fills } = loaded.info;
     if (fills && pad === 'mirror') throw mismatch('input', 'pad', "'repeat' or none, because this model repeats the last frame", pad);
     const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, fills, pad });
+    // An array tells the length of its clip.
+    const count = Array.isArray(kept.frames) ? 1 + Math.ceil((kept.frames.length - 1) / step) : undefined;
+    const { clipLatents = count } = options;
     // The noise of a sample continues from part to part.
     const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled, clipLatents });
     /** @type {ClipRun | undefined} */

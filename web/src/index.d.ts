@@ -504,8 +504,8 @@ export interface ClipOptions {
    */
   memoryBudget?: number;
   /**
-   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, which
-   * refuses longer clips. Default: their number if it is known, else 33.
+   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, where
+   * a longer clip is an error. Default: their number if it is known, else 33.
    */
   clipLatents?: number;
   /** Listener for the progress of each part, instead of the model's listener. */
@@ -536,8 +536,8 @@ export interface EncodeClipOptions extends Omit<EncodeOptions, 'index' | 'output
   /** Result, as in {@link EncodeOptions}. Parts are no files. Default: `mode`. */
   output?: LatentsResult;
   /**
-   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, which
-   * refuses longer clips. Default: 33.
+   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, where
+   * a longer clip is an error. Default: that of an array of pictures, else 33.
    */
   clipLatents?: number;
   /**
@@ -886,8 +886,8 @@ export interface ClipPlanOptions {
   /** Budget, bytes, instead of the decoder's. */
   memoryBudget?: number;
   /**
-   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, which
-   * refuses longer clips. Default: 33.
+   * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, where
+   * a longer clip is an error. Default: 33.
    */
   clipLatents?: number;
 }

@@ -216,7 +216,7 @@ fn check_hunyuan_video(hunyuan: &HunyuanVideo, latents: u32) -> Result<()> {
     }
     let last = channels[channels.len() - 1];
     if !last.is_multiple_of(latents * 2) {
-        let expected = format!("multiples of {} in the last level, by the channels of latents", latents * 2);
+        let expected = format!("a last level with a multiple of {} channels, twice those of latents", latents * 2);
         return Err(invalid("block_out_channels", expected, last));
     }
     Ok(())

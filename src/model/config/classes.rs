@@ -114,7 +114,11 @@ fn autoencoder_kl_hunyuan_video15(fields: &Fields<'_>) -> Result<AutoencoderConf
     config.validate()?;
     let (factor, stated) = (config.spatial_factor(), fields.whole("spatial_compression_ratio")?.unwrap_or(16));
     if stated != factor {
-        return Err(invalid("spatial_compression_ratio", format!("{factor}, one size change between levels"), stated));
+        return Err(invalid(
+            "spatial_compression_ratio",
+            format!("{factor}, as the size is halved between all levels"),
+            stated,
+        ));
     }
     Ok(config)
 }

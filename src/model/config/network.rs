@@ -231,7 +231,8 @@ pub(crate) struct NetworkFacts {
     /// True if the first latent of an encode stands for as many frames as any other. The last frame
     /// is repeated until the last latent has as many.
     pub(crate) fills_parts: bool,
-    /// True if attention sees all earlier frames of a clip, so that something of each is kept.
+    /// True if attention sees all earlier frames of a clip, so that keys and values of each are
+    /// kept.
     pub(crate) keeps_all: bool,
     /// Fewest latents along each side that the decoder takes: 2 if it mirrors its borders.
     pub(crate) least_latents: u32,

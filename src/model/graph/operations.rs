@@ -80,16 +80,16 @@ impl Window {
     /// Returns the number of rows or columns of zeros before the first.
     pub fn before(self) -> u32 {
         match self.border {
-            Border::Around | Border::Mirror | Border::Copies => self.side / 2,
             Border::After => 0,
+            _ => self.side / 2,
         }
     }
 
     /// Returns the extent of the output for an input of `extent`.
     pub fn output(self, extent: u32) -> u32 {
         let zeros = match self.border {
-            Border::Around | Border::Mirror | Border::Copies => self.side / 2 * 2,
             Border::After => 1,
+            _ => self.side / 2 * 2,
         };
         (extent + zeros - self.side) / self.stride + 1
     }

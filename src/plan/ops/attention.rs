@@ -88,10 +88,13 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], sigh
     let (width, height, channels) = (u64::from(shape.width), u64::from(shape.height), u64::from(shape.channels));
     let facts = (sizing.limits, &sizing.choice, sizing.options);
     let attention = block_bytes(shape, facts, sight, (&partition, sizing.partition(key)));
-    let earlier = if sight == Sight::UpToOwn { earlier_bytes(sizing, key) } else { 0 };
+    let (earlier, frames) = match sight {
+        Sight::UpToOwn => (earlier_bytes(sizing, key), u64::from(sizing.options.clip_latents)),
+        Sight::Own | Sight::First => (0, 1),
+    };
     Node {
         // Multiply-adds of the scores, and of the products with the values.
-        row_macs: width * (width * height * channels * 2),
+        row_macs: width * (width * height * channels * 2) * frames,
         scratch: Scratch { attention: attention + earlier, ..Scratch::default() },
         ..sizing.storing(output, partition, reads)
     }
@@ -167,8 +170,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the states with the keys and the values of all frames of a clip but the last. A row is
-    /// a chunk of one frame.
+    /// Returns the states with the keys and the values of all frames of a clip but the last. A row
+    /// is a chunk of one frame.
     fn states_of_keys(&mut self, tensors: [TensorId; 2]) -> [StateId; 2] {
         tensors.map(|tensor| {
             let partition = &self.tensor(tensor).partition;
@@ -249,8 +252,8 @@ impl Lowering<'_> {
         buffers
     }
 
-    /// Accumulates the keys of `chunks` for one block of queries. If `first_block`, no keys have been
-    /// accumulated before.
+    /// Accumulates the keys of `chunks` for one block of queries. If `first_block`, no keys have
+    /// been accumulated before.
     fn attend(&mut self, shape: Shape, block: &Block, queries: PixelRange, chunks: &[KeyChunk], mut first_block: bool) {
         for chunk in chunks {
             for first in (0..chunk.pixels).step_by((block.row * 4) as usize) {

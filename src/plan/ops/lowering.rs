@@ -56,7 +56,7 @@ pub(in crate::plan) struct Lowering<'a> {
     pub(super) norms: Map<usize, BufferId>,
     /// Norms of the past frames, by index of the norm.
     pub(super) past_norms: Map<usize, BufferId>,
-    /// States, by name of the convolution that reads them.
+    /// States, by name: of the convolution that reads the frames, or that makes keys or values.
     pub(super) states: Map<String, StateId>,
     weights: Map<WeightKey, WeightId>,
     variants: FxHashMap<Variant, usize>,

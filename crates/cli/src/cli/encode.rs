@@ -59,9 +59,13 @@ pub(super) struct EncodeArgs {
     size: SizeArgs,
     /// Frames to append until a clip has a frame count that the model takes (1, 5, 9 and so on;
     /// LTX-2: 1, 9, 17): the last frame again, or the last frames backwards. TAEHV's models need
-    /// none, and refuse mirror
+    /// none, and do not take mirror
     #[arg(long, value_enum)]
     pad: Option<PadArg>,
+    /// Most frames of latents of a clip whose length is not known beforehand, from a pipe or through
+    /// ffmpeg; only HunyuanVideo 1.5 plans memory for them [default: 33, which are 129 frames]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    clip_latents: Option<u32>,
     /// Write one file of latents for each input file instead of one for all: out.npy becomes
     /// out-1.npy and so on
     #[arg(long)]

@@ -44,7 +44,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
     let device = open_device(&args.device, &args.elements).await?;
-    let clip_latents = latents.and_then(|latents| u32::try_from(latents).ok());
+    let clip_latents = latents.and_then(|latents| u32::try_from(latents).ok()).or(args.clip_latents);
     let options = EncodeOptions { clip_latents, ..args.options() };
     let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision());
     let mut vae = load(&device, &checkpoint, loaded).await?;

@@ -24,29 +24,34 @@ pub(super) async fn family_of(source: &dyn ByteSource, given: Option<&str>, fram
     if let Some(name) = given {
         return Ok(Chosen { name: name.to_owned(), why: String::new() });
     }
-    if let Some(name) = stored(source).await {
-        return Ok(Chosen { name, why: " (as the file says)".to_owned() });
+    match stored(source).await {
+        Some(name) if families().any(|known| known == name) => {
+            Ok(Chosen { name, why: " (as the file says)".to_owned() })
+        }
+        Some(name) => Err(unmapped(format!("{name}, by the metadata of {}", source.name()))),
+        None => guessed(source, frame),
     }
-    guessed(source, frame)
 }
 
-/// Returns the family in the metadata of a .safetensors file, if it has a linear map.
+fn unmapped(found: String) -> Error {
+    Error::input("--family", "a family with a linear map, or a model with --model", found)
+}
+
+/// Returns the family in the metadata of a .safetensors file.
 async fn stored(source: &dyn ByteSource) -> Option<String> {
-    let header = read_header(source).await.ok()?;
-    header.metadata.get("family").filter(|name| families().any(|known| known == name.as_str())).cloned()
+    read_header(source).await.ok()?.metadata.get("family").cloned()
 }
 
-/// Returns the first family with the channels of `frame`. Families for video come first for a clip,
-/// and last for an image.
+/// Returns the first family with the channels of `frame`. An image may be of a family for video,
+/// which come last, but a clip is of no other.
 fn guessed(source: &dyn ByteSource, frame: &Frame) -> Result<Chosen> {
     let (channels, space) = (frame.latents.channels(), frame.latents.space());
     let known: Result<Vec<&Family>> = families().map(Family::find).collect();
     let fits = known?.into_iter().filter(|family| family.config().channels(space) == channels);
     let (likely, unlikely): (Vec<&Family>, _) = fits.partition(|family| family.config().has_time() == frame.is_of_clip);
-    let fitting = [likely, unlikely].concat();
+    let fitting = if frame.is_of_clip { likely } else { [likely, unlikely].concat() };
     let Some(first) = fitting.first() else {
-        let found = format!("none, and latents of {channels} channels in {}", source.name());
-        return Err(Error::input("--family", "a family with a linear map, or a model with --model", found));
+        return Err(unmapped(format!("none, and latents of {channels} channels in {}", source.name())));
     };
     // One line of text, so that the picture still fits the terminal.
     let others = if fitting.len() > 1 { ", --family names another" } else { "" };
