@@ -36,13 +36,14 @@ pub struct WebCheckpoint {
 impl WebCheckpoint {
     /// Reads the headers of one file, or of all its shards. `config` is the text of config.json.
     /// `directions` says which weights are needed: `decode`, `encode` or `both`; for clips with
-    /// `clips`, else for images.
+    /// `clips`, else for images. `preview_rate`: see [`Checkpoint::at_preview_rate`].
     pub async fn open(
         sources: Vec<Source>,
         config: Option<String>,
         family: Option<String>,
         directions: &str,
         clips: bool,
+        preview_rate: bool,
     ) -> Result<Self> {
         let directions = parsed(directions)?;
         let rejection = Rejection::default();
@@ -54,6 +55,9 @@ impl WebCheckpoint {
         let mut checkpoint = rejection.pass_on(opened)?;
         if let Some(family) = family {
             checkpoint = checkpoint.with_family(&family)?;
+        }
+        if preview_rate {
+            checkpoint = checkpoint.at_preview_rate()?;
         }
         // Reports missing tensors before anything is loaded.
         checkpoint.weight_reads(directions, clips)?;

@@ -45,10 +45,14 @@ struct PictureFacts {
 
 #[wasm_bindgen(js_class = Planner)]
 impl WebPlanner {
-    /// Makes a planner for a model and a device that need not exist.
-    pub fn suppose(options: &JsValue) -> Result<Self> {
+    /// Makes a planner for a model and a device that need not exist. `preview_rate`: see
+    /// [`crate::Checkpoint::at_preview_rate`].
+    pub fn suppose(options: &JsValue, preview_rate: bool) -> Result<Self> {
         let supposed: Supposed = from_js("plan options", options)?;
-        let (config, limits) = (supposed.config()?, supposed.limits()?);
+        let (mut config, limits) = (supposed.config()?, supposed.limits()?);
+        if preview_rate {
+            config.set_preview_rate()?;
+        }
         let Supposed { direction: directions, precision, unscaled, weights_on_host, .. } = supposed;
         let clips = supposed.clips && config.has_time();
         let options = LoadOptions { directions, precision, weights_on_host, clips };

@@ -6,7 +6,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
-import { clipFixture, latentsFile, wanModelFile } from './fixtures.mjs';
+import { clipModelFile } from './clip-models.mjs';
+import { errorOfClip } from './closeness.mjs';
+import { clipFixture, latentsFile } from './fixtures.mjs';
 import { sampleNatively } from './native.mjs';
 import { floats, inBrowsers } from './session.mjs';
 
@@ -42,7 +44,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       }, folder(), precision);
       const [, , count] = golden.frames.shape;
       assert.deepEqual([found.frames.length, found.size], [count, [3, 24, 40]]);
-      const error = relativeError(found.frames.map((frame) => floats(frame)), golden.frames);
+      const error = errorOfClip(found.frames.map((frame) => floats(frame)), golden.frames);
       t.diagnostic(`${error.toExponential(2)}, torch ${golden.errors[precision].toExponential(2)}; ${found.peaks[0]} bytes, within a budget ${found.within}`);
       assert.ok(error <= ERRORS[precision] * golden.errors[precision], `relative max error ${error}`);
       assert.equal(found.peaks[1], found.peaks[0]);
@@ -74,7 +76,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       const [, channels, latents, rows, columns] = moments.shape;
       assert.deepEqual(found.parts.map(({ frames }) => frames), [1, ...Array(latents - 1).fill(4)]);
       for (const { data, frames, ...facts } of found.parts) assert.deepEqual(facts, { shape: [1, channels, 1, rows, columns], unscaled: true, width, height, added: 0 });
-      const error = relativeError(found.parts.map(({ data }) => floats(data)), moments);
+      const error = errorOfClip(found.parts.map(({ data }) => floats(data)), moments);
       t.diagnostic(`${error.toExponential(2)}, torch ${errors[precision].toExponential(2)}; ${found.peaks[0]} bytes, within a budget ${found.within}`);
       assert.ok(error <= (precision === 'f32' ? F32_ERROR : ERRORS.f16 * errors.f16), `relative max error ${error}`);
       assert.deepEqual([found.plan.width, found.plan.height, found.plan.frames], [width, height, 4]);
@@ -96,7 +98,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       return parts.map(({ data, unscaled }) => ({ data: lab.base64(data), unscaled }));
     }, folder(), pixels.shape[2]);
     assert.ok(found.every(({ unscaled }) => !unscaled));
-    const error = relativeError(found.map(({ data }) => floats(data)), wanted);
+    const error = errorOfClip(found.map(({ data }) => floats(data)), wanted);
     assert.ok(error <= F32_ERROR, `relative max error ${error}`);
   });
 
@@ -314,7 +316,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
   it('has as many frames for each latent as the model says', async () => {
     const { config: text } = await clipFixture(MODEL);
     const config = { ...JSON.parse(text), temperal_downsample: [true, ...JSON.parse(text).temperal_downsample.slice(1).fill(false)] };
-    const model = session.server.route('/twofold.safetensors', { bytes: wanModelFile(JSON.stringify(config), { encoder: true }) });
+    const model = session.server.route('/twofold.safetensors', { bytes: clipModelFile(JSON.stringify(config), { encoder: true }) });
     const found = await session.run(async (model, config) => {
       const vae = await lab.wgvae.createVae({ model, config, clips: true, precision: 'f32', device: await lab.device() });
       const pictures = (/** @type {number} */ count) => Array.from({ length: count }, (_, index) => lab.noise(16, 16, 255, index + 1));
@@ -344,21 +346,3 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     await session.closePage();
   });
 });
-
-/**
- * Returns max |a - b| / max |b|.
- * @param {Float32Array[]} frames each [c, h, w]
- * @param {import('./safetensors.mjs').Tensor} wanted [1, c, t, h, w]
- */
-function relativeError(frames, { shape, data }) {
-  const [, channels, count, height, width] = shape;
-  const plane = height * width;
-  let [furthest, largest] = [0, 0];
-  frames.forEach((frame, index) => frame.forEach((value, at) => {
-    const other = data[(Math.floor(at / plane) * count + index) * plane + (at % plane)];
-    furthest = Math.max(furthest, Math.abs(value - other));
-    largest = Math.max(largest, Math.abs(other));
-  }));
-  assert.equal(frames.length * channels * plane, data.length);
-  return furthest / largest;
-}

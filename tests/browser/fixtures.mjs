@@ -6,7 +6,6 @@
 import { readFile } from 'node:fs/promises';
 
 import { readSafetensors, writeSafetensors } from './safetensors.mjs';
-import { wanDecoderShapes, wanEncoderShapes } from './wan.mjs';
 
 /** @typedef {import('./safetensors.mjs').Tensor} Tensor */
 
@@ -65,17 +64,6 @@ export async function clipFixture(name) {
       errors: { f32: Number(metadata.moments_f32_error), f16: Number(metadata.moments_f16_error) },
     },
   };
-}
-
-/**
- * Returns the weights of a decoder of Wan's kind as a .safetensors file.
- * @param {string} config config.json
- * @param {{ encoder?: boolean }} [options] `encoder`: true to add the encoder's weights
- */
-export function wanModelFile(config, { encoder = false } = {}) {
-  const parsed = JSON.parse(config);
-  const shapes = [...wanDecoderShapes(parsed), ...(encoder ? wanEncoderShapes(parsed) : [])];
-  return writeSafetensors(shapes.map(([name, shape]) => [name, weight(name, shape)]));
 }
 
 /**

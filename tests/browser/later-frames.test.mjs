@@ -2,24 +2,17 @@
 // Clips of LTX-2, whose decoder sees later frames: its last frames come after the last latents.
 
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { it } from 'node:test';
 
-import { clipFixture, frameOf, latentsFile } from './fixtures.mjs';
-import { ltx2DecoderFile } from './ltx2.mjs';
+import { clipFixture } from './fixtures.mjs';
+import { errorOfClip } from './closeness.mjs';
 import { floats, inBrowsers } from './session.mjs';
 
 const MODEL = 'clip_ltx2';
 
-inBrowsers({}, (session) => {
+inBrowsers({ clips: [MODEL] }, (session) => {
   it('decodes a clip to all its frames, in the predicted memory, and counts its parts', async (t) => {
-    const { config, latents, frames, errors } = await clipFixture(MODEL);
-    const folder = join(session.folder, MODEL);
-    await mkdir(folder);
-    await writeFile(join(folder, 'config.json'), config);
-    await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), ltx2DecoderFile(config));
-    await writeFile(join(folder, 'latents.safetensors'), latentsFile(latents));
+    const { latents, frames, errors } = await clipFixture(MODEL);
     const found = await session.run(async (folder) => {
       const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });
       const plan = decoder.planClip({ width: 24, height: 16, output: 'raw' });
@@ -34,14 +27,9 @@ inBrowsers({}, (session) => {
       await decoder.destroy();
       return { frames: frames.map(lab.base64), shape, peaks: [plan.predicted_peak_bytes, Math.max(...peaks)], after: plan.parts_after, parts, reports, left: lab.gpu.liveBytes() };
     }, session.model(`${MODEL}/`));
-    const [, , count, height, width] = frames.shape;
-    assert.deepEqual([found.frames.length, found.shape], [count, [3, height, width]]);
-    const largest = frames.data.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-    const differences = found.frames.flatMap((frame, index) => {
-      const wanted = frameOf(frames, index).data;
-      return Array.from(floats(frame), (value, at) => Math.abs(value - wanted[at]));
-    });
-    const error = differences.reduce((most, one) => Math.max(most, one), 0) / largest;
+    const [, , , height, width] = frames.shape;
+    assert.deepEqual(found.shape, [3, height, width]);
+    const error = errorOfClip(found.frames.map(floats), frames);
     t.diagnostic(`${error.toExponential(2)}, torch ${errors.f32.toExponential(2)}`);
     assert.ok(error <= 1e-5, `relative max error ${error}`);
     assert.equal(found.peaks[1], found.peaks[0]);

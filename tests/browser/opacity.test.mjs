@@ -7,7 +7,8 @@ import { it } from 'node:test';
 import { inflateSync } from 'node:zlib';
 
 import { relativeError } from './closeness.mjs';
-import { clipFixture, frameOf, latentsFile, wanModelFile } from './fixtures.mjs';
+import { clipModelFile } from './clip-models.mjs';
+import { clipFixture, frameOf, latentsFile } from './fixtures.mjs';
 import { floats, inBrowsers } from './session.mjs';
 import { keepDownloads, openAddress, reach, save, text } from './visitor.mjs';
 
@@ -23,7 +24,7 @@ inBrowsers({ clips: [GOLDEN] }, (session) => {
     const { config, latents, frames } = await clipFixture(GOLDEN);
     const layered = JSON.stringify({ ...JSON.parse(config), _class_name: 'AutoencoderKLQwenImage', input_channels: 4 });
     return {
-      model: session.server.route('/layered/model.safetensors', { bytes: wanModelFile(layered, { encoder: true }) }),
+      model: session.server.route('/layered/model.safetensors', { bytes: clipModelFile(layered, { encoder: true }) }),
       config: session.server.route('/layered/config.json', { bytes: layered }),
       latents: session.server.route('/layered/latents.safetensors', { bytes: latentsFile(latents) }),
       golden: frameOf(frames, 0).data,

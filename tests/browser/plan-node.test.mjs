@@ -70,6 +70,18 @@ describe('planFor', () => {
     });
   }
 
+  it('plans clips at the preview rate as the command line', async () => {
+    const size = { family: 'taew2_1', width: 64, height: 64, frames: 6, previewRate: true };
+    const native = await planNatively('--family', 'taew2_1', '--size', '64x64', '--frames', '6', '--preview-rate');
+    const found = await wgvae.planFor({ ...size, wasm });
+    assert.deepEqual([shared(found.first), shared(found.next)], [native.clip.first_plan, shared(native.plan)]);
+    assert.deepEqual([found.frames, found.parts], [1, 6]);
+    const refused = [{ ...size, family: 'wan21' }, { ...size, direction: /** @type {const} */ ('encode') }];
+    const [other, encode] = await Promise.all(refused.map((options) => plan(options).then(String, String)));
+    assert.match(other, /preview rate: expected a model of TAEHV's family/);
+    assert.match(encode, /previewRate: expected a decode with it/);
+  });
+
   it('takes the limits of a device from a file of the command line, or from an adapter', async () => {
     const size = { family: 'sd15', width: 768, height: 512, output: /** @type {const} */ ('image-data') };
     const { limits } = await planNatively('--family', 'sd15', '--size', '8x8');

@@ -10,7 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { KINDS, shared } from './browsers.mjs';
-import { clipFixture, fixture, frameOf, latentsFile, modelFile, wanModelFile } from './fixtures.mjs';
+import { clipModelFile } from './clip-models.mjs';
+import { clipFixture, fixture, frameOf, latentsFile, modelFile } from './fixtures.mjs';
 import { writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 
@@ -227,9 +228,10 @@ export async function writeModel(folder, { config, latents, image, encode }) {
  */
 async function writeClip(folder, { config, latents, encode: { pixels } }) {
   await mkdir(folder);
-  await writeFile(join(folder, 'config.json'), config);
-  await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), wanModelFile(config));
-  await writeFile(join(folder, 'both.safetensors'), wanModelFile(config, { encoder: true }));
+  // Networks without a class in diffusers have none.
+  if (JSON.parse(config)._class_name.startsWith('Autoencoder')) await writeFile(join(folder, 'config.json'), config);
+  await writeFile(join(folder, 'diffusion_pytorch_model.safetensors'), clipModelFile(config));
+  await writeFile(join(folder, 'both.safetensors'), clipModelFile(config, { encoder: true }));
   for (let index = 0; index < pixels.shape[2]; index += 1) {
     await writeFile(join(folder, `frame_${index}.safetensors`), writeSafetensors([['image', frameOf(pixels, index)]]));
   }

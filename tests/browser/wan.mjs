@@ -1,12 +1,14 @@
 // @ts-check
 // Names and shapes of the tensors that diffusers' AutoencoderKLWan decodes and encodes with.
-// fixtures.mjs computes the weights.
+// clip-models.mjs computes the weights.
 
 /**
  * Fields of its config.json that determine the shapes. Only AutoencoderKLQwenImage has
- * `input_channels`.
- * @typedef {{ base_dim: number, dim_mult: number[], num_res_blocks: number, temperal_downsample:
- * boolean[], z_dim: number, input_channels?: number }} WanConfig
+ * `input_channels`. `in_channels` counts the pixels of a patch, which Wan 2.2 has; its levels are
+ * `is_residual`.
+ * @typedef {{ base_dim: number, decoder_base_dim?: number, dim_mult: number[], num_res_blocks:
+ * number, temperal_downsample: boolean[], z_dim: number, input_channels?: number, in_channels?:
+ * number, is_residual?: boolean }} WanConfig
  */
 
 /** @typedef {[string, number[]][]} Shapes */
@@ -15,18 +17,19 @@
  * @param {WanConfig} config
  * @returns {Shapes}
  */
-export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z, input_channels: colors = 3 }) {
+export function wanDecoderShapes({ base_dim, decoder_base_dim: base = base_dim, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z, in_channels: pixels = 3, input_channels: colors = pixels, is_residual: isResidual = false }) {
   const widths = multiples.map((multiple) => multiple * base).reverse();
   const top = widths[0];
   const blocks = widths.flatMap((width, level) => {
     const path = `decoder.up_blocks.${level}`;
-    // The resize before this level has halved the channels.
-    const from = level === 0 ? top : widths[level - 1] / 2;
+    // Without shortcuts, the resize before this level has halved the channels.
+    const from = level === 0 ? top : widths[level - 1] / (isResidual ? 1 : 2);
     const resnets = Array.from({ length: layers + 1 }, (_, index) => resnet(`${path}.resnets.${index}`, index === 0 ? from : width, width)).flat();
     if (level === widths.length - 1) return resnets;
     const changesTime = temporal[widths.length - 2 - level];
-    const time = changesTime ? filter(`${path}.upsamplers.0.time_conv`, width, 2 * width, [3, 1, 1]) : [];
-    return [...resnets, ...time, ...filter(`${path}.upsamplers.0.resample.1`, width, width / 2, [3, 3])];
+    const upsampler = `${path}.${isResidual ? 'upsampler' : 'upsamplers.0'}`;
+    const time = changesTime ? filter(`${upsampler}.time_conv`, width, 2 * width, [3, 1, 1]) : [];
+    return [...resnets, ...time, ...filter(`${upsampler}.resample.1`, width, isResidual ? width : width / 2, [3, 3])];
   });
   return [
     ...filter('post_quant_conv', z, z, [1, 1, 1]),
@@ -42,17 +45,18 @@ export function wanDecoderShapes({ base_dim: base, dim_mult: multiples, num_res_
  * @param {WanConfig} config
  * @returns {Shapes}
  */
-export function wanEncoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z, input_channels: colors = 3 }) {
+export function wanEncoderShapes({ base_dim: base, dim_mult: multiples, num_res_blocks: layers, temperal_downsample: temporal, z_dim: z, in_channels: pixels = 3, input_channels: colors = pixels, is_residual: isResidual = false }) {
   const widths = multiples.map((multiple) => multiple * base);
   const top = widths[widths.length - 1];
-  // Resnets and resizes between levels share one numbering.
+  // Resnets and resizes between levels share one numbering, unless a level has a shortcut.
   let count = 0;
   const next = () => `encoder.down_blocks.${count++}`;
   const blocks = widths.flatMap((width, level) => {
     const from = level === 0 ? base : widths[level - 1];
-    const resnets = Array.from({ length: layers }, (_, index) => resnet(next(), index === 0 ? from : width, width)).flat();
+    const block = `encoder.down_blocks.${level}`;
+    const resnets = Array.from({ length: layers }, (_, index) => resnet(isResidual ? `${block}.resnets.${index}` : next(), index === 0 ? from : width, width)).flat();
     if (level === widths.length - 1) return resnets;
-    const path = next();
+    const path = isResidual ? `${block}.downsampler` : next();
     const time = temporal[level] ? filter(`${path}.time_conv`, width, width, [3, 1, 1]) : [];
     return [...resnets, ...filter(`${path}.resample.1`, width, width, [3, 3]), ...time];
   });

@@ -159,6 +159,8 @@ export interface PlanForOptions {
   height: number;
   /** Frames of the clip. Default: an image. */
   frames?: number;
+  /** As in {@link ModelOptions}. Not with `direction: 'encode'`. */
+  previewRate?: boolean;
   /** Direction to plan. Default: `decode`. */
   direction?: 'decode' | 'encode';
   /** As in {@link ModelOptions}. */
@@ -254,10 +256,15 @@ export interface ModelOptions extends DeviceOptions {
   unscaled?: boolean;
   /**
    * True to open the model for clips ({@link Decoder.clip}, {@link Encoder.encodeClip}) instead of
-   * single images; the two need different weights. Wan, Qwen-Image, SeedVR2 and TAEHV support
-   * clips. Default: false.
+   * single images; the two need different weights. Wan, Qwen-Image, SeedVR2, HunyuanVideo 1.5,
+   * LTX-2 and TAEHV support clips. Default: false.
    */
   clips?: boolean;
+  /**
+   * True to decode a clip to one frame for each frame of latents: a cheaper preview, by the same
+   * weights. Only models of TAEHV's family have it, and they cannot encode then. Default: false.
+   */
+  previewRate?: boolean;
   /**
    * Limit of the device's memory that a decode or an encode may use, bytes, weights included. On a
    * GPU a model with a budget keeps its packed weights in host memory. Default: no budget.

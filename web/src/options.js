@@ -45,6 +45,7 @@ export const OF_MODELS = {
   precision: oneOf('auto', 'f32', 'f16', 'fast'),
   unscaled: FLAG,
   clips: FLAG,
+  previewRate: FLAG,
   memoryBudget: WHOLE,
   leastMemory: FLAG,
   parking: oneOf('auto', 'on', 'off'),

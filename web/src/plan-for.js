@@ -20,6 +20,7 @@ const OPTIONS = {
   width: undefined,
   height: undefined,
   frames: WHOLE,
+  previewRate: OF_MODELS.previewRate,
   direction: oneOf('decode', 'encode'),
   precision: OF_MODELS.precision,
   unscaled: OF_MODELS.unscaled,
@@ -36,7 +37,7 @@ const OPTIONS = {
 };
 
 /** Options that only a decode has. */
-const OF_DECODES = ['output', 'tiling', 'tileSize', 'tileOverlap'];
+const OF_DECODES = ['output', 'previewRate', 'tiling', 'tileSize', 'tileOverlap'];
 
 /**
  * Limits that a device of the package's own takes from its adapter, instead of WebGPU's defaults.
@@ -53,7 +54,7 @@ const OF_ADAPTERS = /** @type {const} */ ({
  */
 export async function planFor(options) {
   check(options);
-  const { family, config, device, direction, precision, unscaled, memoryBudget, frames, limits } = options;
+  const { family, config, device, direction, precision, unscaled, memoryBudget, frames, previewRate, limits } = options;
   const cores = device === 'cpu';
   if (cores && limits) throw mismatch('input', 'limits', 'none for the CPU', kindOf(limits));
   try {
@@ -62,7 +63,7 @@ export async function planFor(options) {
     const text = config === undefined ? undefined : await readText(config, access, 'config');
     // Weights are placed as for a model that is loaded for this call alone.
     const weights = { direction, clips: frames !== undefined, weightsOnHost: memoryBudget !== undefined };
-    const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, cores, limits: limits && limitsOf(limits) });
+    const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, cores, limits: limits && limitsOf(limits) }, previewRate ?? false);
     try {
       return frames === undefined ? planOfPicture(planner, options) : planOfClip(planner, options, frames);
     } finally {

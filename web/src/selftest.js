@@ -49,7 +49,7 @@ async function run(wasm, options, signal) {
     const reference = await openSource(options.reference, access, { what: 'reference' });
     opened.push(reference);
     // Each set of kernels loads the weights again.
-    checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, family, 'decode', false);
+    checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, family, 'decode', false, false);
     const reads = checkpoint.reads();
     sources.forEach((source, index) => source.expect?.(readsOf(reads, index)));
     const tell = guarded(options.onProgress);
