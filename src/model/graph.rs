@@ -1,9 +1,8 @@
 //! A graph of operations on NHWC tensors with batch 1, in execution order. Each new node infers the
 //! shape of its output.
 //!
-//! Builders (`model/{kl,hunyuan_image,hunyuan_video,tiny,wan,seedvr,ltx2}.rs`) write the graph of a network, and
-//! `plan` runs it.
-//! Nothing else knows a family.
+//! Builders (`model/{kl,hunyuan_image,hunyuan_video,tiny,wan,seedvr,ltx2}.rs`) write the graph of a
+//! network, and `plan` runs it. Nothing else knows a family.
 
 mod operations;
 

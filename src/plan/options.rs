@@ -72,9 +72,9 @@ pub struct PlanOptions {
     pub filter_limit: Option<Bytes>,
     /// Most bytes of one buffer of transformed filters, in intermediates of a band.
     pub filter_part: u64,
-    /// Largest chunk of the keys and values of attention, and of queries that see many frames. It is
-    /// separate from `chunk_limit` because keys decide the order in which attention adds: an equal
-    /// value gives the same bits.
+    /// Largest chunk of the keys and values of attention, and of queries that see many frames. It
+    /// is separate from `chunk_limit` because keys decide the order in which attention adds: an
+    /// equal value gives the same bits.
     pub keys_limit: Bytes,
     /// True to measure the GPU time of each stage. Ignored if the device has no timestamps, or if
     /// stages take turns too often.

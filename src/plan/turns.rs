@@ -1,5 +1,5 @@
-//! The parts of a clip in which a step runs. One plan is for several parts: the executor skips steps
-//! whose turn it is not.
+//! The parts of a clip in which a step runs. One plan is for several parts: the executor skips
+//! steps whose turn it is not.
 //!
 //! In a network that sees frames of later parts, a tensor lags behind the latents. So its stage
 //! begins some parts after the first, and ends as many parts after the last latent. Attention that

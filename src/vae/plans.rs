@@ -110,8 +110,8 @@ impl Plans {
         Bytes(self.sizes.iter().map(|tiles| tiles.state_bytes().0 * tiles.count).sum())
     }
 
-    /// Returns the multiply-adds of `parts` parts, in all tiles. Attention over earlier frames counts
-    /// as in the last part.
+    /// Returns the multiply-adds of `parts` parts, in all tiles. Attention over earlier frames
+    /// counts as in the last part.
     pub fn macs(&self, parts: u64) -> u64 {
         self.sum(parts, Plan::macs)
     }

@@ -44,8 +44,8 @@ pub(super) fn problems() -> Vec<Problem> {
 }
 
 /// Makes a problem of the lower half of the image, where x begins one row above it, or of an image
-/// that is not zero beyond its border. It computes `frames` frames with `times` taps in time; x has `spare` frames more
-/// than needed.
+/// that is not zero beyond its border. It computes `frames` frames with `times` taps in time; x has
+/// `spare` frames more than needed.
 fn problem(
     input: Storage,
     output: Storage,

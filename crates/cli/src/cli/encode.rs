@@ -62,8 +62,9 @@ pub(super) struct EncodeArgs {
     /// none, and do not take mirror
     #[arg(long, value_enum)]
     pad: Option<PadArg>,
-    /// Most frames of latents of a clip whose length is not known beforehand, from a pipe or through
-    /// ffmpeg; only HunyuanVideo 1.5 plans memory for them [default: 33, which are 129 frames]
+    /// Most frames of latents of a clip whose length is not known beforehand, from a pipe or
+    /// through ffmpeg; only HunyuanVideo 1.5 plans memory for them [default: 33, which are 129
+    /// frames]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16_384))]
     clip_latents: Option<u32>,
     /// Write one file of latents for each input file instead of one for all: out.npy becomes
