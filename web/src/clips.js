@@ -1,6 +1,6 @@
 // @ts-check
-// Decoding of a clip's latents to frames, part by part. A clip of any length takes the memory of
-// one part.
+// Decoding of a clip's latents to frames, part by part. A clip takes the memory of one part.
+// HunyuanVideo 1.5 also keeps keys and values of all earlier frames.
 
 import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';

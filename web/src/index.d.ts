@@ -569,7 +569,7 @@ export interface EncodedPart {
   added: number;
 }
 
-/** Memory and work of a clip of any length. */
+/** Memory and work of a clip, of any length but for HunyuanVideo 1.5 (`clipLatents`). */
 export interface ClipPlan {
   predicted_peak_bytes: number;
   /** Host memory for parked data. */
