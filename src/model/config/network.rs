@@ -53,6 +53,10 @@ pub struct Kl {
 }
 
 impl Kl {
+    fn class(&self) -> &'static str {
+        if self.has_shortcuts { "AutoencoderKLHunyuanImage" } else { "AutoencoderKL" }
+    }
+
     /// Returns the channels of the decoder's levels, highest resolution first.
     pub fn decoder_channels(&self) -> &[u32] {
         self.decoder_block_out_channels.as_ref().unwrap_or(&self.block_out_channels)
@@ -260,10 +264,7 @@ impl Network {
             upscale: 1,
         };
         match self {
-            Self::Kl(kl) => {
-                let name = if kl.has_shortcuts { "AutoencoderKLHunyuanImage" } else { "AutoencoderKL" };
-                image(name, kl.block_out_channels.len())
-            }
+            Self::Kl(kl) => image(kl.class(), kl.block_out_channels.len()),
             Self::Tiny(tiny) => NetworkFacts {
                 rounds_up: true,
                 has_moments: false,
