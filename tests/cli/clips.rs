@@ -3,6 +3,8 @@
 
 #[path = "clips/decode.rs"]
 mod decode;
+#[path = "clips/earlier_frames.rs"]
+mod earlier_frames;
 #[path = "clips/encode.rs"]
 mod encode;
 #[cfg(unix)]

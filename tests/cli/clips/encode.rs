@@ -110,7 +110,7 @@ fn frames_that_are_missing_are_added_if_that_is_asked_for() {
     }
 }
 
-fn from_stdin(folder: &Folder, input: Vec<u8>, more: &[&str]) -> Outcome {
+pub(super) fn from_stdin(folder: &Folder, input: Vec<u8>, more: &[&str]) -> Outcome {
     let mut command = folder.command(&Folder::encoding("-", more));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
