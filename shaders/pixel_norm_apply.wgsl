@@ -1,5 +1,5 @@
-// pixel_norm_apply: y = x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c], then the
-// activation. |x| is the length over the channels of a pixel.
+// pixel_norm_apply: y = x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c] + beta[c], then the
+// activation. |x| is the length over the channels of a pixel. If SUM, the result is added to y.
 //
 // Each pixel is normalised by itself, without statistics of the image. So the kernel runs on one
 // band at a time, before the band is read. A pixel of y may hold more frames than a pixel of x.
@@ -13,6 +13,8 @@ const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const LANES: u32 = 4u;         // invocations of a pixel: 1 or 4
 const SUMS: u32 = 1u;          // sums of an invocation: 4 / LANES
 const ACTIVATION: u32 = 1u;    // after the norm: 0 none, 1 SiLU, 2 ReLU
+const HAS_BETA: bool = false;  // add beta
+const SUM: bool = false;       // add to y
 alias Stored = vec4<f32>;      // x and y as kept in memory
 
 struct Params {
@@ -30,7 +32,8 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<Stored>;               // [pixels, frames, c / 4]
 @group(0) @binding(2) var<storage, read> gamma: array<vec4<f32>>;        // [c / 4]
-@group(0) @binding(3) var<storage, read_write> y: array<Stored>;         // [pixels of the band, y_pixel4]
+@group(0) @binding(3) var<storage, read> beta: array<vec4<f32>>;         // [c / 4]
+@group(0) @binding(4) var<storage, read_write> y: array<Stored>;         // [pixels of the band, y_pixel4]
 
 var<workgroup> partial_sums: array<vec4<f32>, WORKGROUP>;                // one for each invocation
 
@@ -70,7 +73,14 @@ fn main(
     let factor = params.root / max(sqrt(squares.x + squares.y + squares.z + squares.w + params.eps), params.least);
     let target_index = params.y_offset + index / params.frames * params.y_pixel4 + index % params.frames * params.channels4;
     for (var k = lane; k < params.channels4; k += LANES) {
-        let value = load_stored(x[source + k]) * factor * gamma[k];
-        y[target_index + k] = store_stored(activate(value));
+        var value = load_stored(x[source + k]) * factor * gamma[k];
+        if (HAS_BETA) {
+            value += beta[k];
+        }
+        value = activate(value);
+        if (SUM) {
+            value += load_stored(y[target_index + k]);
+        }
+        y[target_index + k] = store_stored(value);
     }
 }

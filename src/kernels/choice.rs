@@ -147,7 +147,9 @@ pub enum ConvAlgorithm {
     /// 3x3, any stride: writes the pixels that each output pixel sees, then multiplies them. Two
     /// launches for each band.
     Unfold,
-    /// 1x1: one product.
+    /// 3x3 or 5x5, each channel by itself: one launch for each band.
+    Depthwise,
+    /// 1x1: one product, or one of each group of channels.
     Product,
 }
 

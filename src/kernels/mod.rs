@@ -8,11 +8,13 @@ pub mod activation;
 pub mod attention;
 mod border;
 pub mod choice;
+pub mod conv2d_depthwise;
 pub mod conv2d_direct;
 pub mod edges;
 mod embedded;
 pub mod frames;
 pub mod group_norm;
+pub mod linear_attention;
 pub mod matmul;
 pub mod pixel_norm;
 pub mod regroup;
@@ -68,6 +70,7 @@ pub(crate) use kernel;
 pub const INTERFACES: &[Interface] = &[
     attention::SOFTMAX,
     attention::FINISH,
+    conv2d_depthwise::INTERFACE,
     conv2d_direct::INTERFACE,
     group_norm::STATS,
     group_norm::FINISH,
@@ -77,6 +80,9 @@ pub const INTERFACES: &[Interface] = &[
     edges::IMAGE_OUT,
     edges::IMAGE_CHECK,
     frames::COPY,
+    linear_attention::SUMS,
+    linear_attention::FINISH,
+    linear_attention::APPLY,
     matmul::REGISTER,
     matmul::QUAD,
     matmul::SHARED,

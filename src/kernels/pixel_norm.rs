@@ -16,8 +16,11 @@ params! {
 }
 
 /// Interface of `pixel_norm_apply`.
-pub const INTERFACE: Interface =
-    kernel!("pixel_norm_apply", &[("x", Access::Read), ("gamma", Access::Read), ("y", Access::ReadWrite)], PARAMS);
+pub const INTERFACE: Interface = kernel!(
+    "pixel_norm_apply",
+    &[("x", Access::Read), ("gamma", Access::Read), ("beta", Access::Read), ("y", Access::ReadWrite)],
+    PARAMS
+);
 
 /// Returns the invocations that take a pixel on a device of this kind. All give the same bits.
 pub fn lanes(kind: DeviceKind) -> u32 {
@@ -27,18 +30,39 @@ pub fn lanes(kind: DeviceKind) -> u32 {
     }
 }
 
-/// Launches `pixel_norm_apply` by `lanes` invocations a pixel, with `activation` after the norm.
-pub fn apply(storage: Storage, activation: Option<Activation>, lanes: u32, params: PixelNormParams) -> Launch {
-    let values = vec![
-        ("LANES", Value::U32(lanes)),
-        ("SUMS", Value::U32(4 / lanes)),
-        activation::value(activation),
-        ("Stored", Value::Type(storage.wgsl_type())),
-    ];
-    Launch {
-        variant: Variant { file: "pixel_norm_apply", values },
-        workgroups: spread(params.pixels * params.frames * lanes),
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
+/// A norm of each pixel to be launched.
+#[derive(Debug, Clone, Copy)]
+pub struct PixelNorm {
+    /// Storage of `x` and `y`.
+    pub storage: Storage,
+    /// Function that follows the norm.
+    pub activation: Option<Activation>,
+    /// Invocations of a pixel, see [`lanes`].
+    pub lanes: u32,
+    /// True if the norm has summands.
+    pub has_beta: bool,
+    /// True if the result is added to `y`.
+    pub sum: bool,
+    /// Parameters.
+    pub params: PixelNormParams,
+}
+
+impl PixelNorm {
+    /// Returns the launch.
+    pub fn launch(self) -> Launch {
+        let values = vec![
+            ("LANES", Value::U32(self.lanes)),
+            ("SUMS", Value::U32(4 / self.lanes)),
+            activation::value(self.activation),
+            ("HAS_BETA", Value::Bool(self.has_beta)),
+            ("SUM", Value::Bool(self.sum)),
+            ("Stored", Value::Type(self.storage.wgsl_type())),
+        ];
+        Launch {
+            variant: Variant { file: "pixel_norm_apply", values },
+            workgroups: spread(self.params.pixels * self.params.frames * self.lanes),
+            params: bytemuck::bytes_of(&self.params).to_vec(),
+            macs: 0,
+        }
     }
 }

@@ -24,6 +24,14 @@ pub enum WeightLayout {
         /// First output channel that is stored, and the one after the last.
         columns: (u32, u32),
     },
+    /// A filter of each channel by itself, `[c, 1, filter, filter]`, stored as
+    /// `[filter, filter, c / 4]`, as f32.
+    Depthwise {
+        /// Side of the filter, pixels.
+        filter: u32,
+        /// Channels, not padded.
+        channels: u32,
+    },
     /// A vector `[c]`, stored as f32.
     Vector {
         /// Number of elements, not padded.
@@ -62,6 +70,7 @@ impl WeightLayout {
             Self::Filter { times, filter, c_in, c_out, .. } => {
                 (c_out, u64::from(c_in) * u64::from(times * filter * filter))
             }
+            Self::Depthwise { filter, channels } => (channels, u64::from(filter * filter)),
             Self::Vector { channels } => (channels, 1),
         };
         match slice {
@@ -84,6 +93,9 @@ impl WeightLayout {
             Self::Filter { times, filter, c_in, columns: (first, end), .. } => {
                 let rows = u64::from(times * filter * filter) * u64::from(c_in.next_multiple_of(4));
                 Bytes(rows * u64::from((end - first).div_ceil(4)) * storage.vec4_bytes())
+            }
+            Self::Depthwise { filter, channels } => {
+                Bytes(u64::from(filter * filter) * u64::from(channels.next_multiple_of(4)) * 4)
             }
             Self::Vector { channels } => Bytes(u64::from(channels.next_multiple_of(4)) * 4),
         }
@@ -215,6 +227,14 @@ pub(crate) fn pack_into(
     assert_eq!(values.len() as u64, wanted, "a tensor of another size");
     packed.clear();
     match layout {
+        WeightLayout::Depthwise { filter, channels } => {
+            let (area, columns) = ((filter * filter) as usize, channels.next_multiple_of(4) as usize);
+            let value = |at: usize| match at % columns {
+                channel if channel < channels as usize => values[channel * area + at / columns] * factor,
+                _ => 0.0,
+            };
+            packed.extend((0..area * columns).map(value).flat_map(f32::to_le_bytes));
+        }
         WeightLayout::Vector { channels } => {
             let value = |out: usize| match slice {
                 WeightSlice::Ones => 1.0,

@@ -1,8 +1,8 @@
 //! A graph of operations on NHWC tensors with batch 1, in execution order. Each new node infers the
 //! shape of its output.
 //!
-//! Builders (`model/{kl,hunyuan_image,hunyuan_video,tiny,wan,seedvr,ltx2}.rs`) write the graph of a
-//! network, and `plan` runs it. Nothing else knows a family.
+//! Builders (`model/{kl,hunyuan_image,hunyuan_video,dc,tiny,wan,seedvr,ltx2}.rs`) write the graph
+//! of a network, and `plan` runs it. Nothing else knows a family.
 
 mod operations;
 
@@ -116,8 +116,18 @@ impl Graph {
     }
 
     /// Adds a convolution to `channels` output channels of each frame.
+    ///
+    /// # Panics
+    /// If it has groups that are neither single channels nor, in a 1x1 convolution, groups of four.
     pub fn convolution(&mut self, name: &str, input: TensorId, channels: u32, conv: Conv2d) -> TensorId {
         let shape = self.shape(input);
+        let in_fours = |count: u32| count.is_multiple_of(4 * conv.groups);
+        let fits = if conv.window.side == 1 {
+            in_fours(channels) && in_fours(shape.channels)
+        } else {
+            [channels, shape.channels] == [conv.groups; 2]
+        };
+        assert!(conv.groups == 1 || fits, "{} groups of {} to {channels} channels", conv.groups, shape.channels);
         let [height, width] = [shape.height, shape.width].map(|extent| conv.window.output(extent));
         let frames = conv.phases * conv.time.map_or(shape.frames, |time| time.output(shape.frames));
         let first = shape.first + i32::from(conv.time.is_some_and(|time| time.past == PastFrames::Window));
@@ -172,6 +182,31 @@ impl Graph {
         assert!(shape.channels.is_multiple_of(16), "a shuffle of {} channels", shape.channels);
         let doubled = Shape { height: shape.height * 2, width: shape.width * 2, channels: shape.channels / 4, ..shape };
         self.push("shuffle".to_owned(), Op::Double(Doubling::Shuffle), &[input], doubled)
+    }
+
+    /// Adds a gate, which halves the channels.
+    ///
+    /// # Panics
+    /// If half of the channels is no multiple of 4, because a group of four would cross the middle.
+    pub fn gate(&mut self, input: TensorId) -> TensorId {
+        let shape = self.shape(input);
+        assert!(shape.channels.is_multiple_of(8), "a gate of {} channels", shape.channels);
+        self.push("gate".to_owned(), Op::Gate, &[input], Shape { channels: shape.channels / 2, ..shape })
+    }
+
+    /// Adds linear attention over all pixels, with heads of `head_dim` channels.
+    ///
+    /// # Panics
+    /// If the channels of an input are not those of whole heads.
+    pub fn linear_attention(&mut self, name: &str, inputs: &[TensorId], head_dim: u32) -> TensorId {
+        let shape = self.shape(inputs[0]);
+        let of = |input: &TensorId| {
+            let channels = self.shape(*input).channels;
+            assert!(channels.is_multiple_of(3 * head_dim), "{channels} channels in heads of {head_dim}");
+            channels / 3
+        };
+        let channels = inputs.iter().map(of).sum();
+        self.push(name.to_owned(), Op::LinearAttention { head_dim }, inputs, Shape { channels, ..shape })
     }
 
     /// Adds a sum of two tensors of the same shape.

@@ -13,6 +13,9 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
         match &node.op {
             Op::Conv2d(conv) => tensors.extend(conv_tensors(graph, node, conv)),
             Op::GroupNorm { .. } => tensors.extend(norm_tensors(node, channels, &["weight", "bias"])),
+            Op::PixelNorm(PixelNormKind::Affine) => {
+                tensors.extend(norm_tensors(node, channels, &["weight", "bias"]));
+            }
             Op::PixelNorm(PixelNormKind::Gamma) => tensors.extend(norm_tensors(node, channels, &["gamma"])),
             Op::Input(_)
             | Op::PixelNorm(PixelNormKind::Plain)
@@ -22,7 +25,9 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
             | Op::Double(_)
             | Op::Add
             | Op::Regroup(_)
+            | Op::Gate
             | Op::Attention(_)
+            | Op::LinearAttention { .. }
             | Op::Output(_) => {}
         }
     }
@@ -32,7 +37,7 @@ pub fn file_tensors(graph: &Graph) -> BTreeMap<String, Vec<u64>> {
 fn conv_tensors(graph: &Graph, node: &GraphNode, conv: &Conv2d) -> Vec<(String, Vec<u64>)> {
     let [c_out, c_in] = [node.output, node.inputs[0]].map(|tensor| u64::from(graph.shape(tensor).channels));
     let (side, c_out) = (u64::from(conv.window.side), c_out * u64::from(conv.phases));
-    let mut filter = vec![c_out, c_in, side, side];
+    let mut filter = vec![c_out, c_in / u64::from(conv.groups), side, side];
     if let Some(time) = conv.time {
         filter.insert(2, u64::from(time.taps));
     }

@@ -1,7 +1,7 @@
 //! Chooses the algorithm of each convolution of a fused graph, and checks that it supports it.
 
 use crate::kernels::choice::{ConvAlgorithm, KernelChoice};
-use crate::model::graph::{Doubling, Shape};
+use crate::model::graph::{Doubling, Shape, Window};
 use crate::plan::fused::{Conv, Normalize, Residual};
 
 impl KernelChoice {
@@ -11,6 +11,8 @@ impl KernelChoice {
     /// Panics if the algorithm does not support all of `conv`: a new network needs a new kernel.
     pub(super) fn algorithm_of(&self, conv: &Conv, input: Shape, output: Shape) -> ConvAlgorithm {
         let algorithm = match self.algorithm(conv.window, input.channels, output.channels) {
+            ConvAlgorithm::Product => ConvAlgorithm::Product,
+            _ if conv.groups > 1 => ConvAlgorithm::Depthwise,
             // Direct cannot add a residual; Winograd can.
             ConvAlgorithm::Direct if conv.residual.is_some() => ConvAlgorithm::Winograd,
             algorithm => algorithm,
@@ -39,6 +41,13 @@ fn check(algorithm: ConvAlgorithm, conv: &Conv) -> Result<(), &'static str> {
         ],
         ConvAlgorithm::Unfold => {
             [(bent || normalised || doubled, "prologue"), (shortcut || conv.relu, "shortcut and no ReLU")]
+        }
+        ConvAlgorithm::Depthwise => {
+            let plain = conv.window == Window::same(conv.window.side) && conv.time.is_none();
+            [
+                (normalised || doubled, "norm and no doubling"),
+                (!plain || conv.residual.is_some() || conv.relu, "stride, taps in time, sum and no ReLU"),
+            ]
         }
         ConvAlgorithm::Product => [
             (bent || doubled, "activation without a norm, and no doubling"),

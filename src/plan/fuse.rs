@@ -9,10 +9,14 @@ use crate::model::graph::{
     WeightSlice, Window,
 };
 use crate::plan::fused::{
-    Conv, FrameWindow, Fused, KeptFrames, Norm, Normalize, PixelNorm, Prologue, Residual, Shortcut, Stage,
+    Conv, FrameWindow, Fused, KeptFrames, LinearAttention, Norm, Normalize, NormedSum, PixelNorm, Prologue, Residual,
+    Shortcut, Stage,
 };
 use crate::plan::readers::readers;
 use crate::plan::stream_scale;
+
+/// Number added to the divisor of linear attention (diffusers' `SanaMultiscaleLinearAttention`).
+const LINEAR_EPS: f32 = 1e-15;
 
 /// A tensor of the graph that may not be stored: a stored tensor with a prologue.
 #[derive(Debug, Clone, Copy)]
@@ -76,12 +80,14 @@ impl Fusing<'_> {
             }
             Op::PixelNorm(kind) => {
                 let tensor = self.stored(node.inputs[0], name);
-                let (gamma, least, eps) = match kind {
+                let weight = |part: &str| Weight::all(format!("{name}.{part}"));
+                let (gamma, beta, least, eps) = match kind {
                     // Lower bound of the divisor, as in torch's `normalize`.
-                    PixelNormKind::Gamma => (Weight::all(format!("{name}.gamma")), 1e-12, 0.0),
-                    PixelNormKind::Plain => (Weight::ones(), 0.0, 1e-8),
+                    PixelNormKind::Gamma => (weight("gamma"), None, 1e-12, 0.0),
+                    PixelNormKind::Plain => (Weight::ones(), None, 0.0, 1e-8),
+                    PixelNormKind::Affine => (weight("weight"), Some(weight("bias")), 0.0, 1e-5),
                 };
-                self.fused.pixel_norms.push(PixelNorm { gamma, tensor, least, eps });
+                self.fused.pixel_norms.push(PixelNorm { gamma, beta, tensor, least, eps });
                 let norm = Some(Normalize::Pixel(self.fused.pixel_norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
@@ -113,6 +119,18 @@ impl Fusing<'_> {
                 let inputs = [0, 1, 2].map(|input| self.stored(node.inputs[input], name));
                 assert_eq!(self.fused.shape(output).frames, 1, "expected attention over one frame at {name}");
                 self.fused.stages.push(Stage::Attention { name: name.clone(), inputs, sight: *sight, output });
+            }
+            Op::Gate => {
+                let input = self.stored(node.inputs[0], name);
+                let conv = self.convolution(input).filter(|conv| conv.groups > 1);
+                let conv = conv.unwrap_or_else(|| panic!("no convolution of each channel before {output:?}"));
+                (conv.gated, conv.output) = (true, output);
+            }
+            Op::LinearAttention { head_dim } => {
+                let inputs = node.inputs.iter().map(|input| self.stored(*input, name)).collect();
+                let attention =
+                    LinearAttention { name: name.clone(), inputs, head_dim: *head_dim, output, eps: LINEAR_EPS };
+                self.fused.stages.push(Stage::LinearAttention(attention));
             }
             Op::Output(ending) => {
                 let input = self.stored(node.inputs[0], name);
@@ -156,8 +174,11 @@ impl Fusing<'_> {
             past,
             keeps,
             phases: conv.phases,
+            groups: conv.groups,
             residual: None,
             relu: false,
+            gated: false,
+            gate_scale: 1.0,
             output: node.output,
             scale: 1.0,
             bias_scale: 1.0,
@@ -212,12 +233,20 @@ impl Fusing<'_> {
         self.views[output.0] = View { prologue: Prologue { activation: Some(activation), ..view.prologue }, ..view };
     }
 
-    /// Lets the convolution that produces the branch of a sum also add the residual. If frames of
-    /// the branch are kept, a stage of its own adds it to the residual.
+    /// Lets the convolution that produces the branch of a sum also add the residual. If the branch
+    /// is the norm of a tensor, or frames of it are kept, a stage of its own adds it to the
+    /// residual.
     fn add(&mut self, index: usize) {
         let node = &self.graph.nodes[index];
-        let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
         let output = node.output;
+        let View { stored: input, prologue } = self.views[node.inputs[1].0];
+        if let Prologue { norm: Some(Normalize::Pixel(norm)), activation: None, doubling: None } = prologue {
+            let sum = self.summand(index, node.inputs[0], self.fused.stages.len());
+            let name = self.name_of(node.inputs[1]);
+            self.fused.stages.push(Stage::NormedSum(NormedSum { name, norm, input, sum, output, scale: 1.0 }));
+            return;
+        }
+        let [residual, branch] = [0, 1].map(|input| self.stored(node.inputs[input], &node.name));
         let keeps = std::mem::take(&mut self.keeps[branch.0]);
         if !keeps.is_empty() {
             // The branch is kept without the residual.
@@ -265,6 +294,12 @@ impl Fusing<'_> {
         output
     }
 
+    /// Returns the name of the node that produces `tensor`.
+    fn name_of(&self, tensor: TensorId) -> String {
+        let producer = self.graph.nodes.iter().find(|node| node.output == tensor);
+        producer.map(|node| node.name.clone()).unwrap_or_default()
+    }
+
     /// Returns the index of the convolution that produces `tensor`.
     fn producer(&self, tensor: TensorId) -> Option<usize> {
         self.fused.stages.iter().rposition(|stage| matches!(stage, Stage::Conv(conv) if conv.output == tensor))
@@ -279,6 +314,6 @@ impl Fusing<'_> {
 
 /// True if `conv` is a plain product: 1x1, without prologue, sum or `ReLU`.
 fn is_plain_product(conv: &Conv) -> bool {
-    let plain = conv.window == Window::same(1) && conv.time.is_none() && conv.phases == 1;
+    let plain = conv.window == Window::same(1) && conv.time.is_none() && conv.phases == 1 && conv.groups == 1;
     plain && conv.prologue == Prologue::default() && conv.residual.is_none() && !conv.relu
 }

@@ -28,11 +28,13 @@ pub struct Norm {
     pub eps: f32,
 }
 
-/// A norm of each pixel: `x / max(sqrt(|x|^2 + c * eps), least) * sqrt(c) * gamma`.
+/// A norm of each pixel: `x / max(sqrt(|x|^2 + c * eps), least) * sqrt(c) * gamma + beta`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PixelNorm {
     /// Factors, `[c]`.
     pub gamma: Weight,
+    /// Summands, `[c]`, if it has any.
+    pub beta: Option<Weight>,
     /// Tensor that it normalises.
     pub tensor: TensorId,
     /// Least length that a pixel is divided by; scaled like the tensor that the norm reads.
@@ -114,12 +116,18 @@ pub struct Conv {
     /// Output frames for each input frame. The filter's output channels are those of the first of
     /// these frames, then those of the second, and so on.
     pub phases: u32,
+    /// Groups of channels.
+    pub groups: u32,
     /// Summand.
     pub residual: Option<Residual>,
     /// True if the result is cut off below zero.
     pub relu: bool,
+    /// True if a gate halves the channels of the result.
+    pub gated: bool,
     /// Tensor that it produces.
     pub output: TensorId,
+    /// Factor of what the gate returns.
+    pub gate_scale: f32,
     /// Factor of the product.
     pub scale: f32,
     /// Factor of the bias, and of the shortcut's bias.
@@ -188,6 +196,39 @@ impl Shortcut {
     }
 }
 
+/// The sum of a tensor and of the norm of another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NormedSum {
+    /// Name of the norm's module.
+    pub name: String,
+    /// Norm of the tensor that it reads.
+    pub norm: PixelNormId,
+    /// Tensor that it reads.
+    pub input: TensorId,
+    /// Summand, which no later stage reads: the result overwrites it.
+    pub sum: TensorId,
+    /// Tensor that it produces.
+    pub output: TensorId,
+    /// Factor of the norm.
+    pub scale: f32,
+}
+
+/// Linear attention over all pixels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearAttention {
+    /// Name of the module.
+    pub name: String,
+    /// Tensors with queries, keys and values. Each is measured as soon as all of it is there: sums
+    /// over its pixels.
+    pub inputs: Vec<TensorId>,
+    /// Channels of a head.
+    pub head_dim: u32,
+    /// Tensor that it produces.
+    pub output: TensorId,
+    /// Number added to the divisor; scaled like a product of query and key.
+    pub eps: f32,
+}
+
 /// The frames of a tensor, and before them the last frames of the part before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameWindow {
@@ -226,6 +267,10 @@ pub enum Stage {
     Conv(Box<Conv>),
     /// A shortcut without weights.
     Shortcut(Shortcut),
+    /// The sum of a tensor and of the norm of another.
+    NormedSum(NormedSum),
+    /// Linear attention over all pixels.
+    LinearAttention(LinearAttention),
     /// Attention over all pixels of some frames.
     Attention {
         /// Name of the module.
@@ -255,6 +300,8 @@ impl Stage {
             Self::Window(window) => &window.name,
             Self::Conv(conv) => &conv.name,
             Self::Shortcut(shortcut) => &shortcut.name,
+            Self::NormedSum(sum) => &sum.name,
+            Self::LinearAttention(attention) => &attention.name,
             Self::Attention { name, .. } => name,
             Self::Output { .. } => "output",
         }
@@ -279,6 +326,13 @@ impl Stage {
                 (*input, *output) = (rename(*input), rename(*output));
                 *sum = sum.map(&rename);
             }
+            Self::NormedSum(NormedSum { input, sum, output, .. }) => {
+                (*input, *sum, *output) = (rename(*input), rename(*sum), rename(*output));
+            }
+            Self::LinearAttention(LinearAttention { inputs, output, .. }) => {
+                inputs.iter_mut().for_each(|input| *input = rename(*input));
+                *output = rename(*output);
+            }
             Self::Attention { inputs, output, .. } => {
                 *inputs = inputs.map(&rename);
                 *output = rename(*output);
@@ -294,6 +348,8 @@ impl Stage {
             Self::Window(window) => Some(window.output),
             Self::Conv(conv) => Some(conv.output),
             Self::Shortcut(shortcut) => Some(shortcut.output),
+            Self::NormedSum(sum) => Some(sum.output),
+            Self::LinearAttention(attention) => Some(attention.output),
             Self::Output { .. } => None,
         }
     }
@@ -303,9 +359,13 @@ impl Stage {
         match self {
             Self::Conv(conv) => conv.replaced(),
             Self::Shortcut(shortcut) => shortcut.sum,
-            Self::Input { .. } | Self::Past { .. } | Self::Window(_) | Self::Attention { .. } | Self::Output { .. } => {
-                None
-            }
+            Self::NormedSum(sum) => Some(sum.sum),
+            Self::Input { .. }
+            | Self::Past { .. }
+            | Self::Window(_)
+            | Self::LinearAttention(_)
+            | Self::Attention { .. }
+            | Self::Output { .. } => None,
         }
     }
 
@@ -316,7 +376,12 @@ impl Stage {
             Self::Conv(conv) => &conv.keeps,
             Self::Shortcut(shortcut) => &shortcut.keeps,
             Self::Window(window) => &window.keeps,
-            Self::Input { .. } | Self::Past { .. } | Self::Attention { .. } | Self::Output { .. } => &[],
+            Self::Input { .. }
+            | Self::Past { .. }
+            | Self::NormedSum(_)
+            | Self::LinearAttention(_)
+            | Self::Attention { .. }
+            | Self::Output { .. } => &[],
         }
     }
 
@@ -331,6 +396,8 @@ impl Stage {
                 [Some(conv.input), conv.past, residual].into_iter().flatten().collect()
             }
             Self::Shortcut(shortcut) => [Some(shortcut.input), shortcut.sum].into_iter().flatten().collect(),
+            Self::NormedSum(sum) => vec![sum.input, sum.sum],
+            Self::LinearAttention(attention) => attention.inputs.clone(),
             Self::Attention { inputs, .. } => inputs.to_vec(),
             Self::Window(FrameWindow { input, .. }) | Self::Output { input, .. } => vec![*input],
         }
@@ -404,6 +471,14 @@ impl Fused {
         self.norms.iter().position(|norm| norm.tensor == tensor)
     }
 
+    /// Returns the linear attention that reads `tensor`, if any.
+    pub(super) fn linear_attention_over(&self, tensor: TensorId) -> Option<&LinearAttention> {
+        self.stages.iter().find_map(|stage| match stage {
+            Stage::LinearAttention(attention) if attention.inputs.contains(&tensor) => Some(attention),
+            _ => None,
+        })
+    }
+
     /// Returns the convolution called `name`.
     pub(super) fn conv_named(&self, name: &str) -> Option<&Conv> {
         self.stages.iter().find_map(|stage| match stage {
@@ -421,13 +496,18 @@ impl Fused {
             | Stage::Window(_)
             | Stage::Conv(_)
             | Stage::Shortcut(_)
+            | Stage::NormedSum(_)
+            | Stage::LinearAttention(_)
             | Stage::Attention { .. } => None,
         })
     }
-    /// Returns the shape that the filter of `conv` reads, and the shape of its output. The first
-    /// shape is as high and wide as the stored input.
+
+    /// Returns the shape that the filter of `conv` reads, and the shape of its output before a
+    /// gate. The first shape is as high and wide as the stored input.
     pub(super) fn shapes_of(&self, conv: &Conv) -> (Shape, Shape) {
-        (conv.read_shape(self.shape(conv.input)), self.shape(conv.output))
+        let output = self.shape(conv.output);
+        let channels = if conv.gated { output.channels * 2 } else { output.channels };
+        (conv.read_shape(self.shape(conv.input)), Shape { channels, ..output })
     }
 
     /// Returns the storage of `tensor`: f32 for the result and for what the result overwrites,

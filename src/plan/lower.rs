@@ -35,7 +35,7 @@ pub(super) fn lower(
                 return Err(bounds::too_many_steps());
             }
         }
-        lowering.finish_norm(pass.goal);
+        lowering.finish_goal(pass.goal);
     }
     Ok(lowering.into_plan())
 }

@@ -81,7 +81,7 @@ pub struct Node {
     pub barrier: bool,
     /// Scratch memory that it takes while it runs.
     pub scratch: Scratch,
-    /// Bytes of the moments of its output; 0 if no norm reads the output.
+    /// Bytes of what is measured of its output; 0 if neither a norm nor linear attention reads it.
     pub moments: u64,
     /// Bytes of weights that it needs while it runs.
     pub weights: u64,

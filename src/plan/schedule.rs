@@ -1,11 +1,11 @@
 //! Orders the computation of all chunks, and decides which chunks are computed more than once.
 //!
-//! A *barrier* is a tensor that a group norm measures: all of it must be computed once before any
-//! stage reads it. (Attention reads all of its keys and values, too, but these may be freed and
-//! recomputed like other chunks.) Everything between two barriers is local, a row or two wider at
-//! every filter. So a decode is a sequence of passes. Each pass has a *goal*: a stage whose chunks
-//! it computes from first to last. Right before each chunk, the pass computes what that chunk reads
-//! and is not there:
+//! A *barrier* is a tensor that a group norm or linear attention measures: all of it must be
+//! computed once before any stage reads it. (Softmax attention reads all of its keys and values,
+//! too, but these may be freed and recomputed like other chunks.) Everything between two barriers
+//! is local, a row or two wider at every filter. So a decode is a sequence of passes. Each pass has
+//! a *goal*: a stage whose chunks it computes from first to last. Right before each chunk, the pass
+//! computes what that chunk reads and is not there:
 //!
 //! ```text
 //! goal conv2, nothing kept    conv1[0] conv1[1] conv2[0]  conv1[2] conv2[1]  conv1[3] conv2[2] ...

@@ -10,7 +10,7 @@
 //! a SiLU without a norm; the input and the result.
 
 use crate::model::graph::{Activation, TensorId};
-use crate::plan::fused::{FrameWindow, Fused, Residual, Shortcut, Stage};
+use crate::plan::fused::{FrameWindow, Fused, LinearAttention, NormedSum, Residual, Shortcut, Stage};
 
 /// Stores tensors at `scale` times their value.
 ///
@@ -28,13 +28,21 @@ pub(super) fn scale(fused: &mut Fused, scale: f32) {
         norm.eps *= factor(norm.tensor) * factor(norm.tensor);
     }
     for stage in &mut fused.stages {
-        if let Stage::Shortcut(shortcut) = stage {
-            shortcut.scale = factor(shortcut.output) / factor(shortcut.input);
+        match stage {
+            Stage::Shortcut(shortcut) => shortcut.scale = factor(shortcut.output) / factor(shortcut.input),
+            Stage::NormedSum(sum) => sum.scale = factor(sum.output),
+            Stage::LinearAttention(attention) => {
+                attention.eps *= factor(attention.output) * factor(attention.output);
+            }
+            _ => {}
         }
         let Stage::Conv(conv) = stage else { continue };
         let input = if conv.prologue.norm.is_some() { 1.0 } else { factor(conv.input) };
-        conv.scale = factor(conv.output) / input;
-        conv.bias_scale = factor(conv.output);
+        // A gate is no linear function: it takes true values.
+        let output = if conv.gated { 1.0 } else { factor(conv.output) };
+        conv.gate_scale = factor(conv.output);
+        conv.scale = output / input;
+        conv.bias_scale = output;
         match &mut conv.residual {
             None => {}
             Some(Residual::InPlace(residual)) => {
@@ -61,6 +69,11 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
                 }
             }
             Stage::Shortcut(Shortcut { sum: Some(sum), output, .. }) => streams.join(*sum, *output),
+            Stage::NormedSum(NormedSum { sum, output, .. }) => streams.join(*sum, *output),
+            // Its result is a mean of values.
+            Stage::LinearAttention(LinearAttention { inputs, output, .. }) => {
+                inputs.iter().for_each(|input| streams.join(*input, *output));
+            }
             Stage::Past { like: input, output, .. } | Stage::Window(FrameWindow { input, output, .. }) => {
                 streams.join(*input, *output);
             }
@@ -76,7 +89,11 @@ fn factors(fused: &Fused, scale: f32) -> Vec<f32> {
 fn must_stay(stage: &Stage) -> Vec<TensorId> {
     match stage {
         Stage::Input { output, .. } => vec![*output],
-        Stage::Past { .. } | Stage::Window(_) | Stage::Shortcut(_) => Vec::new(),
+        Stage::Past { .. }
+        | Stage::Window(_)
+        | Stage::Shortcut(_)
+        | Stage::NormedSum(_)
+        | Stage::LinearAttention(_) => Vec::new(),
         Stage::Attention { inputs: [query, key, value], output, .. } => vec![*query, *key, *value, *output],
         Stage::Conv(conv) => {
             let bent = conv.prologue.norm.is_none() && conv.prologue.activation == Some(Activation::Silu);

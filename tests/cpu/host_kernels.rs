@@ -12,9 +12,10 @@ use crate::problems::compare::{compare, twin};
 use crate::problems::{Problem, all};
 
 /// Kernels that plans for the host launch.
-const KERNELS: [&str; 18] = [
+const KERNELS: [&str; 22] = [
     "attention_finish",
     "attention_softmax",
+    "conv2d_depthwise",
     "conv2d_direct",
     "copy_frames",
     "group_norm_apply",
@@ -22,6 +23,9 @@ const KERNELS: [&str; 18] = [
     "group_norm_stats",
     "image_check",
     "image_out",
+    "linear_attention_apply",
+    "linear_attention_finish",
+    "linear_attention_sums",
     "matmul",
     "pixel_norm_apply",
     "planes_in",

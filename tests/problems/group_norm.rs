@@ -4,7 +4,7 @@
 use wgvae::Storage;
 use wgvae::kernels::group_norm::{ApplyParams, FinishParams, StatsParams, apply, finish, stats};
 
-use wgvae::kernels::pixel_norm::{self, PixelNormParams};
+use wgvae::kernels::pixel_norm::{PixelNorm, PixelNormParams};
 use wgvae::model::graph::Activation;
 
 use super::{Problem, STORAGES, noise, numbers, random, room, tolerance};
@@ -20,7 +20,9 @@ pub(super) fn problems() -> Vec<Problem> {
             for activation in [None, Some(Activation::Silu), Some(Activation::Relu)] {
                 problems.push(apply_problem(storage, shape, (1, 0), activation));
                 for lanes in [1, 4] {
-                    problems.push(pixel_problem(storage, shape, (1, 0), activation, lanes));
+                    problems.push(pixel_problem(storage, shape, (1, 0), activation, lanes, Extras::default()));
+                    let extras = Extras { beta: true, sum: activation.is_none() };
+                    problems.push(pixel_problem(storage, shape, (1, 0), activation, lanes, extras));
                 }
             }
         }
@@ -28,7 +30,8 @@ pub(super) fn problems() -> Vec<Problem> {
             for shape in [(91, 3), (64, 8)] {
                 problems.push(apply_problem(storage, shape, frames, Some(Activation::Silu)));
                 for lanes in [1, 4] {
-                    problems.push(pixel_problem(storage, shape, frames, Some(Activation::Silu), lanes));
+                    let silu = Some(Activation::Silu);
+                    problems.push(pixel_problem(storage, shape, frames, silu, lanes, Extras::default()));
                 }
             }
         }
@@ -80,12 +83,22 @@ fn apply_problem(
     }
 }
 
+/// Summands of a norm of pixels.
+#[derive(Clone, Copy, Default)]
+struct Extras {
+    /// Summands of the norm.
+    beta: bool,
+    /// The old value of y.
+    sum: bool,
+}
+
 fn pixel_problem(
     storage: Storage,
     (pixels, channels4): (u32, u32),
     (frames, past): (u32, u32),
     activation: Option<Activation>,
     lanes: u32,
+    Extras { beta, sum }: Extras,
 ) -> Problem {
     let (y_offset, y_pixel4) = (past * channels4, (past + frames) * channels4);
     let eps = if frames > 1 { 0.3 } else { 0.0 };
@@ -93,14 +106,17 @@ fn pixel_problem(
         PixelNormParams { pixels, channels4, frames, x_offset: 3, y_offset, y_pixel4, root: 7.5, least: 1e-12, eps };
     Problem {
         name: format!(
-            "pixel_norm_apply by {lanes}, {pixels} pixels c{} frames {frames} after {past} {activation:?} {storage:?}",
-            channels4 * 4
+            "pixel_norm_apply by {lanes}, {pixels} pixels c{} frames {frames} after {past} {activation:?}{}{} {storage:?}",
+            channels4 * 4,
+            if beta { " beta" } else { "" },
+            if sum { " sum" } else { "" }
         ),
-        launch: pixel_norm::apply(storage, activation, lanes, params),
+        launch: PixelNorm { storage, activation, lanes, has_beta: beta, sum, params }.launch(),
         bindings: vec![
             random(1, storage, 3 + pixels * frames * channels4, 4.0),
             random(2, Storage::F32, channels4, 1.0),
-            room(storage, pixels * y_pixel4),
+            if beta { random(3, Storage::F32, channels4, 1.0) } else { None },
+            if sum { random(4, storage, pixels * y_pixel4, 2.0) } else { room(storage, pixels * y_pixel4) },
         ],
         tolerance: tolerance(storage),
     }

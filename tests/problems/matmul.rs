@@ -19,6 +19,9 @@ const SHAPES: [[u32; 5]; 7] = [
     [70, 6, 5, 9, 3],
 ];
 
+/// m, n / 4 and k / 4 of a group, and groups: those of DC-AE, and of a toy model.
+const GROUPS: [[u32; 4]; 3] = [[70, 8, 8, 12], [33, 2, 2, 6], [1, 1, 1, 2]];
+
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     let tiles = [DeviceKind::Cpu, DeviceKind::Gpu].map(|kind| {
@@ -55,6 +58,9 @@ pub(super) fn problems() -> Vec<Problem> {
                 for transforms in [Transforms::Runs, Transforms::Pairs] {
                     problems.push(problem(storage, *products, shape, Epilogue::None, Some(transforms)));
                 }
+            }
+            for shape in GROUPS {
+                problems.push(grouped_problem(storage, *products, shape));
             }
         }
     }
@@ -129,5 +135,32 @@ fn problem(
             c,
         ],
         tolerance: tolerance(output),
+    }
+}
+
+/// Makes a problem of a 1x1 convolution in groups: each has columns of the rows of a, b and c.
+fn grouped_problem(storage: Storage, products: Products, [m, n4, k4, groups]: [u32; 4]) -> Problem {
+    let params = MatmulParams {
+        a_row: groups * k4,
+        batch: groups,
+        a_batch: k4,
+        b_row: groups * n4,
+        b_batch: n4,
+        c_row: groups * n4,
+        c_batch: n4,
+        ..MatmulParams::rows(products, m, n4, k4)
+    };
+    let epilogue = Epilogue::Bias;
+    Problem {
+        name: format!("matmul m{m} n{} k{} in {groups} groups tile {products} {storage:?}", n4 * 4, k4 * 4),
+        launch: Matmul { input: storage, output: storage, epilogue, products, frames: 1, params }.launch(),
+        bindings: vec![
+            random(1, storage, m * groups * k4, 1.0),
+            random(2, storage, k4 * 4 * groups * n4, 1.0),
+            random(3, Storage::F32, n4, 1.0),
+            None,
+            room(storage, m * groups * n4),
+        ],
+        tolerance: tolerance(storage),
     }
 }

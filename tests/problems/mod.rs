@@ -6,10 +6,12 @@
 
 mod attention;
 pub(crate) mod compare;
+mod conv2d_depthwise;
 mod conv2d_direct;
 mod edges;
 mod frames;
 mod group_norm;
+mod linear_attention;
 mod matmul;
 mod regroup;
 mod unfold;
@@ -70,10 +72,12 @@ const BORDERS: [Border; 3] = [Border::Around, Border::Mirror, Border::Copies];
 pub(crate) fn all() -> Vec<Problem> {
     let mut problems = Vec::new();
     problems.extend(attention::problems());
+    problems.extend(conv2d_depthwise::problems());
     problems.extend(conv2d_direct::problems());
     problems.extend(edges::problems());
     problems.extend(frames::problems());
     problems.extend(group_norm::problems());
+    problems.extend(linear_attention::problems());
     problems.extend(matmul::problems());
     problems.extend(regroup::problems());
     problems.extend(unfold::problems());

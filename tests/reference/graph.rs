@@ -94,6 +94,10 @@ fn run(
             group_norm(x, size(*groups), f64::from(*eps), &weight("weight"), &weight("bias"))
         }
         (Op::PixelNorm(PixelNormKind::Gamma), [x]) => pixel_norm(x, 1e-12, 0.0, &weight("gamma")),
+        (Op::PixelNorm(PixelNormKind::Affine), [x]) => {
+            let bias = weight("bias");
+            with_channels(&pixel_norm(x, 0.0, 1e-5, &weight("weight")), |channel, value| value + bias[channel])
+        }
         (Op::PixelNorm(PixelNormKind::Plain), [x]) => pixel_norm(x, 0.0, 1e-8, &vec![1.0; x.channels]),
         (Op::Activate(Activation::Silu), [x]) => map(x, |value| value / (1.0 + (-value).exp())),
         (Op::Activate(Activation::Relu), [x]) => map(x, |value| value.max(0.0)),
@@ -106,6 +110,8 @@ fn run(
         (Op::Add, [residual, branch]) => add(residual, branch),
         (Op::Regroup(kind), [x]) => regroup(*kind, shape, x),
         (Op::Regroup(kind), [x, sum]) => add(&regroup(*kind, shape, x), sum),
+        (Op::Gate, [x]) => gate(x),
+        (Op::LinearAttention { head_dim }, inputs) => linear_attention(inputs, size(*head_dim)),
         (Op::Attention(Sight::Own), [query, key, value]) => attention(query, key, value),
         (Op::Attention(sight), [query, key, value]) => {
             let [keys, values] = [("keys", key), ("values", value)].map(|(what, own)| {
@@ -258,7 +264,8 @@ fn over_frames(
     }
     let phases = size(conv.phases);
     let (taps, stride) = conv.time.map_or((1, 1), |time| (size(time.taps), size(time.stride)));
-    let filters = taken(&conv.weight, weights, channels * phases * x.channels * taps * size(conv.window.side).pow(2));
+    let seen_by_one = x.channels / size(conv.groups) * taps * size(conv.window.side).pow(2);
+    let filters = taken(&conv.weight, weights, channels * phases * seen_by_one);
     let bias = taken(&conv.bias, weights, channels * phases);
     let mut frames = Vec::new();
     for first in (0..=seen.len() - taps).step_by(stride) {
@@ -328,9 +335,12 @@ fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tenso
                 if !inside {
                     continue;
                 }
+                let groups = size(conv.groups);
+                let (group_in, group_out) = (x.channels / groups, c_out / groups);
                 for (channel, &value) in x.pixel(from_row - before, from_column - before, 0).iter().enumerate() {
-                    let factors = &filter[(channel * side * side + tap) * c_out..][..c_out];
-                    sums.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += value * factor);
+                    let factors = &filter[(channel % group_in * side * side + tap) * c_out..][..c_out];
+                    let own = channel / group_in * group_out..(channel / group_in + 1) * group_out;
+                    sums[own.clone()].iter_mut().zip(&factors[own]).for_each(|(sum, factor)| *sum += value * factor);
                 }
             }
         }
@@ -545,6 +555,43 @@ fn positions(x: &Tensor) -> impl Iterator<Item = (usize, usize, usize, usize)> {
         let (pixel, frame) = (at / channels / frames, at / channels % frames);
         (pixel / width, pixel % width, frame, at % channels)
     })
+}
+
+fn gate(x: &Tensor) -> Tensor {
+    let mut y = Tensor::zeros(x.size(), x.frames, x.channels / 2);
+    for (x, y) in x.data.chunks(x.channels).zip(y.data.chunks_mut(x.channels / 2)) {
+        let (values, gates) = x.split_at(y.len());
+        y.iter_mut().zip(values).zip(gates).for_each(|((y, value), gate)| *y = value * gate / (1.0 + (-gate).exp()));
+    }
+    y
+}
+
+fn linear_attention(inputs: &[&Tensor], head_dim: usize) -> Tensor {
+    let heads: Vec<usize> = inputs.iter().map(|input| input.channels / (3 * head_dim)).collect();
+    let mut y = Tensor::zeros(inputs[0].size(), 1, heads.iter().sum::<usize>() * head_dim);
+    let mut first = 0;
+    for (input, heads) in inputs.iter().zip(heads) {
+        let pixels: Vec<&[f64]> = input.data.chunks(input.channels).collect();
+        for head in 0..heads {
+            // Query, key and value of a pixel.
+            let part = |pixel: &[f64], part: usize| pixel[(head * 3 + part) * head_dim..][..head_dim].to_vec();
+            let cut = |values: Vec<f64>| values.into_iter().map(|value| value.max(0.0)).collect::<Vec<_>>();
+            let keys: Vec<Vec<f64>> = pixels.iter().map(|pixel| cut(part(pixel, 1))).collect();
+            let values: Vec<Vec<f64>> = pixels.iter().map(|pixel| part(pixel, 2)).collect();
+            for (index, pixel) in pixels.iter().enumerate() {
+                let query = cut(part(pixel, 0));
+                let dot = |key: &Vec<f64>| query.iter().zip(key).map(|(q, k)| q * k).sum::<f64>();
+                let scores: Vec<f64> = keys.iter().map(dot).collect();
+                let divisor = scores.iter().sum::<f64>() + 1e-15;
+                for channel in 0..head_dim {
+                    let sum: f64 = scores.iter().zip(&values).map(|(score, value)| score * value[channel]).sum();
+                    y.data[index * y.channels + first + head * head_dim + channel] = sum / divisor;
+                }
+            }
+        }
+        first += heads * head_dim;
+    }
+    y
 }
 
 fn attention(query: &Tensor, key: &Tensor, value: &Tensor) -> Tensor {

@@ -6,6 +6,7 @@
 
 mod attention_finish;
 mod attention_softmax;
+mod conv2d_depthwise;
 mod conv2d_direct;
 mod copy_frames;
 mod group_norm_apply;
@@ -13,6 +14,9 @@ mod group_norm_finish;
 mod group_norm_stats;
 mod image_check;
 mod image_out;
+mod linear_attention_apply;
+mod linear_attention_finish;
+mod linear_attention_sums;
 mod matmul;
 mod pixel_norm_apply;
 mod planes_in;
@@ -54,6 +58,7 @@ pub(crate) fn run(call: &mut Call<'_>) {
     match call.variant.file {
         "attention_finish" => attention_finish::run(call),
         "attention_softmax" => attention_softmax::run(call),
+        "conv2d_depthwise" => conv2d_depthwise::run(call),
         "conv2d_direct" => conv2d_direct::run(call),
         "copy_frames" => copy_frames::run(call),
         "group_norm_apply" => group_norm_apply::run(call),
@@ -61,6 +66,9 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "group_norm_stats" => group_norm_stats::run(call),
         "image_check" => image_check::run(call),
         "image_out" => image_out::run(call),
+        "linear_attention_apply" => linear_attention_apply::run(call),
+        "linear_attention_finish" => linear_attention_finish::run(call),
+        "linear_attention_sums" => linear_attention_sums::run(call),
         "pixel_norm_apply" => pixel_norm_apply::run(call),
         "planes_in" => planes_in::run(call),
         "planes_out" => planes_out::run(call),

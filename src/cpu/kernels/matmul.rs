@@ -89,8 +89,11 @@ pub(super) fn run(mut call: Call<'_>) {
         }
         return;
     }
-    let (c_row, c_batch) = (at4(p.c_row), if p.batch > 1 { at4(p.c_batch) } else { c.len() });
-    let entries = c.chunks_mut(c_batch).take(at(p.batch)).enumerate();
+    // The entries are groups of columns of the same rows, or follow one another.
+    let (c_row, batch) = (at4(p.c_row), at(p.batch));
+    let in_rows = if p.c_batch < p.c_row { batch } else { 1 };
+    let c_batch = if in_rows < batch { at4(p.c_batch) } else { c.len() };
+    let entries = c.chunks_mut(c_batch).take(batch / in_rows).enumerate();
     let tasks: Vec<(usize, usize, &mut [f32])> = entries
         .flat_map(|(entry, c)| {
             let tasks = c.chunks_mut(ROWS * c_row).take(at(p.m_stored).div_ceil(ROWS)).enumerate();
@@ -99,9 +102,9 @@ pub(super) fn run(mut call: Call<'_>) {
         .collect();
     tasks.into_par_iter().for_each(|(entry, first, c)| {
         let rows = ROWS.min(at(p.m_stored) - first);
-        for frame in 0..frames {
-            let c = &mut c[frame * at4(p.c_frame)..];
-            rows_of(arch, Rows { product: product(entry, frame), first, rows, c, c_row });
+        for (part, frame) in (0..in_rows).flat_map(|part| (0..frames).map(move |frame| (part, frame))) {
+            let c = &mut c[part * at4(p.c_batch) + frame * at4(p.c_frame)..];
+            rows_of(arch, Rows { product: product(entry * in_rows + part, frame), first, rows, c, c_row });
         }
     });
 }

@@ -8,6 +8,7 @@
 mod attention_finish;
 mod attention_softmax;
 mod border;
+mod conv2d_depthwise;
 mod conv2d_direct;
 mod copy_frames;
 mod group_norm_apply;
@@ -15,6 +16,9 @@ mod group_norm_finish;
 mod group_norm_stats;
 mod image_check;
 mod image_out;
+mod linear_attention_apply;
+mod linear_attention_finish;
+mod linear_attention_sums;
 mod matmul;
 mod norm_table;
 mod pixel_norm_apply;
@@ -38,6 +42,7 @@ pub fn run(call: Call<'_>) {
     match call.variant.file {
         "attention_finish" => attention_finish::run(call),
         "attention_softmax" => attention_softmax::run(call),
+        "conv2d_depthwise" => conv2d_depthwise::run(call),
         "conv2d_direct" => conv2d_direct::run(call),
         "copy_frames" => copy_frames::run(call),
         "group_norm_apply" => group_norm_apply::run(call),
@@ -45,6 +50,9 @@ pub fn run(call: Call<'_>) {
         "group_norm_stats" => group_norm_stats::run(call),
         "image_check" => image_check::run(call),
         "image_out" => image_out::run(call),
+        "linear_attention_apply" => linear_attention_apply::run(call),
+        "linear_attention_finish" => linear_attention_finish::run(call),
+        "linear_attention_sums" => linear_attention_sums::run(call),
         "matmul" => matmul::run(call),
         "pixel_norm_apply" => pixel_norm_apply::run(call),
         "planes_in" => planes_in::run(call),

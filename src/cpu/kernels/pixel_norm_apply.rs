@@ -1,5 +1,5 @@
-//! y = activation(x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c]), |x| over the channels of
-//! a pixel.
+//! y = activation(x / max(sqrt(|x|^2 + eps), least) * sqrt(c) * gamma[c] + beta[c]), |x| over the
+//! channels of a pixel. Perhaps added to y.
 
 use pulp::{Simd, WithSimd};
 
@@ -13,19 +13,23 @@ struct Pixel<'a, 'y> {
     p: PixelNormParams,
     x: &'a [f32],
     gamma: &'a [f32],
+    /// Empty if the norm has no summands.
+    beta: &'a [f32],
     activate: Activate,
+    sum: bool,
     y: &'y mut [f32],
 }
 
 pub(super) fn run(mut call: Call<'_>) {
     let p: PixelNormParams = call.params();
     let arch = call.arch;
-    let activate = Activate::of(call.variant);
-    let [x, gamma, y] = call.take();
-    let gamma = gamma.read();
+    let (activate, sum, has_beta) =
+        (Activate::of(call.variant), call.variant.flag("SUM"), call.variant.flag("HAS_BETA"));
+    let [x, gamma, beta, y] = call.take();
+    let (gamma, beta) = (gamma.read(), if has_beta { beta.read() } else { &[] });
     let x = x.read()[at4(p.x_offset)..].par_chunks(at(p.frames) * at4(p.channels4)).take(at(p.pixels));
     let y = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_pixel4));
-    x.zip(y).for_each(|(x, y)| dispatch(arch, Pixel { p, x, gamma, activate, y }));
+    x.zip(y).for_each(|(x, y)| dispatch(arch, Pixel { p, x, gamma, beta, activate, sum, y }));
 }
 
 impl WithSimd for Pixel<'_, '_> {
@@ -33,7 +37,7 @@ impl WithSimd for Pixel<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { p, x, gamma, activate, y } = self;
+        let Self { p, x, gamma, beta, activate, sum, y } = self;
         let channels = at4(p.channels4);
         for (x, y) in x.chunks_exact(channels).zip(y.chunks_mut(channels)) {
             let mut squares = simd.splat_f32s(0.0);
@@ -47,8 +51,15 @@ impl WithSimd for Pixel<'_, '_> {
             for channel in (0..channels).step_by(S::F32_LANES) {
                 let count = S::F32_LANES.min(channels - channel);
                 let value = simd.mul_f32s(load(simd, x, channel, count), simd.splat_f32s(factor));
-                let value = simd.mul_f32s(value, load(simd, gamma, channel, count));
-                store(simd, y, channel, count, activate.apply(simd, value));
+                let mut value = simd.mul_f32s(value, load(simd, gamma, channel, count));
+                if !beta.is_empty() {
+                    value = simd.add_f32s(value, load(simd, beta, channel, count));
+                }
+                value = activate.apply(simd, value);
+                if sum {
+                    value = simd.add_f32s(value, load(simd, y, channel, count));
+                }
+                store(simd, y, channel, count, value);
             }
         }
     }

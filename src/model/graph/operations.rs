@@ -58,7 +58,7 @@ impl Ending {
 /// Movement of a filter over the pixels of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// Side of the filter in pixels: 1 or 3.
+    /// Side of the filter in pixels: 1 or 3, or 5 if each channel is a group.
     pub side: u32,
     /// Distance between two outputs in input pixels: 1 or 2.
     pub stride: u32,
@@ -268,19 +268,28 @@ pub struct Conv2d {
     /// Number of output frames for each input frame. Output channels of the first frame come first,
     /// and so on.
     pub phases: u32,
+    /// Number of groups of channels: the output channels of a group see the input channels of that
+    /// group only. The filter is `[c_out, c_in / groups, side, side]`.
+    pub groups: u32,
 }
 
 impl Conv2d {
     /// Returns the convolution of the module `name`: all of `NAME.weight` and `NAME.bias`.
     pub fn of(name: &str, window: Window) -> Self {
         let part = |part: &str| Weight::all(format!("{name}.{part}"));
-        Self { window, weight: part("weight"), bias: part("bias"), time: None, phases: 1 }
+        Self { window, weight: part("weight"), bias: part("bias"), time: None, phases: 1, groups: 1 }
     }
 
     /// Returns this convolution with a movement over frames.
     #[must_use]
     pub fn over(self, time: Time) -> Self {
         Self { time: Some(time), ..self }
+    }
+
+    /// Returns this convolution with channels in `groups`.
+    #[must_use]
+    pub fn grouped(self, groups: u32) -> Self {
+        Self { groups, ..self }
     }
 
     /// Returns this convolution without a bias.
@@ -298,7 +307,8 @@ impl Conv2d {
 }
 
 /// A function of single numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Activation {
     /// `x * sigmoid(x)`.
     Silu,
@@ -464,9 +474,20 @@ pub enum Op {
     Add,
     /// A shortcut without weights. A second input, of the result's shape, is added to the result.
     Regroup(Regroup),
+    /// Returns the first half of the channels, each times the `SiLU` of its partner in the second
+    /// half.
+    Gate,
     /// Attention with one head: `softmax(q k^T / sqrt(c)) v` over all pixels of the frames that it
     /// sees. Inputs: query, key, value, of one frame.
     Attention(Sight),
+    /// Linear attention with `ReLU` as its kernel, over all pixels: `sum_j (q . k_j) v_j /
+    /// (sum_j (q . k_j) + 1e-15)`, where j runs over pixels, and q and k are cut off below zero.
+    /// Each input has the channels of query, key and value of a head, then those of the next. The
+    /// output has the heads of the first input, then those of the next.
+    LinearAttention {
+        /// Channels of a head, a multiple of 4 up to 32.
+        head_dim: u32,
+    },
     /// The model's output.
     Output(Ending),
 }
@@ -490,4 +511,7 @@ pub enum PixelNormKind {
     Gamma,
     /// `x / sqrt(mean(x^2) + 1e-8)`, without weights, as in LTX-2.
     Plain,
+    /// `x / sqrt(mean(x^2) + 1e-5) * weight[c] + bias[c]`, as in `AutoencoderDC`. Weights:
+    /// `NAME.weight`, `NAME.bias` `[c]`.
+    Affine,
 }

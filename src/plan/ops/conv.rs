@@ -8,7 +8,7 @@ use crate::plan::partition::Partition;
 
 use super::lowering::Lowering;
 use super::sizing::{Reach, Sizing};
-use super::{direct, moments, past, product, unfold, winograd};
+use super::{depthwise, direct, moments, past, product, unfold, winograd};
 
 /// Returns the node of a convolution.
 ///
@@ -30,13 +30,15 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
         reads.push(sizing.read(&partition, input, Reach::Same));
         taps += u64::from(sizing.fused.shape(input).channels4());
     }
-    // Products of vec4: 16 multiply-adds each.
-    let products = taps * u64::from(output.channels4());
+    // Products of vec4: 16 multiply-adds each. Groups share them; single channels have 4 each.
+    let products = (taps * u64::from(output.channels4())).div_ceil(u64::from(conv.groups));
     let kept = past::kept_bytes(sizing, conv.input, &conv.keeps);
     let scratch = Scratch { kept, ..scratch(sizing, conv, algorithm, &partition) };
     let node = sizing.storing(conv.output, partition, reads);
     let moments = match algorithm {
-        ConvAlgorithm::Winograd if node.barrier => moments::bytes(winograd::runs(sizing, conv), output),
+        ConvAlgorithm::Winograd if sizing.fused.norm_of(conv.output).is_some() => {
+            moments::bytes(winograd::runs(sizing, conv), output)
+        }
         _ => node.moments,
     };
     Ok(Node {
@@ -55,6 +57,7 @@ fn scratch(sizing: &Sizing<'_>, conv: &Conv, algorithm: ConvAlgorithm, output: &
         ConvAlgorithm::Winograd => winograd::scratch(sizing, conv, output),
         ConvAlgorithm::Direct => direct::scratch(sizing, conv, output),
         ConvAlgorithm::Unfold => unfold::scratch(sizing, conv, output),
+        ConvAlgorithm::Depthwise => depthwise::scratch(sizing, conv, output),
         ConvAlgorithm::Product => product::scratch(sizing, conv, output),
     }
 }
@@ -66,6 +69,7 @@ impl Lowering<'_> {
             ConvAlgorithm::Winograd => self.winograd(conv, chunk, measure),
             ConvAlgorithm::Direct => self.direct(conv, chunk, measure),
             ConvAlgorithm::Unfold => self.unfold(conv, chunk, measure),
+            ConvAlgorithm::Depthwise => self.depthwise(conv, chunk, measure),
             ConvAlgorithm::Product => self.product(conv, chunk, measure),
         }
     }

@@ -14,7 +14,7 @@ use super::seen;
 use super::sizing::Sizing;
 
 /// Returns the rows of a band that reads rows of `row_bytes` bytes.
-fn band_rows(choice: &KernelChoice, row_bytes: u64) -> u32 {
+pub(super) fn band_rows(choice: &KernelChoice, row_bytes: u64) -> u32 {
     u32::try_from(choice.winograd_scratch_bytes * 2 / row_bytes).unwrap_or(u32::MAX)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::kernels::choice::ConvAlgorithm;
 use crate::kernels::weights::WeightLayout;
+use crate::model::graph::Shape;
 use crate::plan::Resource;
 use crate::plan::fused::Conv;
 use crate::plan::node::Scratch;
@@ -49,9 +50,9 @@ impl Lowering<'_> {
         (self.weight(&conv.weight, layout, 1.0), self.bias(conv))
     }
 
-    /// Returns the bias of a 3x3 convolution.
+    /// Returns the bias of a convolution.
     pub(super) fn bias(&mut self, conv: &Conv) -> Resource {
-        let channels = self.fused.shape(conv.output).channels;
+        let (_, Shape { channels, .. }) = self.fused.shapes_of(conv);
         self.weight(&conv.bias, WeightLayout::Vector { channels }, conv.bias_scale)
     }
 }

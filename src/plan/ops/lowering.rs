@@ -54,6 +54,8 @@ pub(in crate::plan) struct Lowering<'a> {
     producers: Map<TensorId, usize>,
     /// Finished norms, by index: scale and shift of each channel.
     pub(super) norms: Map<usize, BufferId>,
+    /// Tables of linear attention, by the tensor that was measured.
+    pub(super) tables: Map<TensorId, BufferId>,
     /// Norms of the past frames, by index of the norm.
     pub(super) past_norms: Map<usize, BufferId>,
     /// States, by name: of the convolution that reads the frames, or that makes keys or values.
@@ -108,6 +110,7 @@ impl<'a> Lowering<'a> {
             stored: stored.collect(),
             producers,
             norms: Map::new(),
+            tables: Map::new(),
             past_norms: Map::new(),
             states: Map::new(),
             weights: Map::new(),

@@ -7,14 +7,18 @@
 
 mod attention;
 mod conv;
+mod depthwise;
 mod direct;
 mod filter;
+mod frame_rows;
 mod input;
+mod linear_attention;
 mod lowering;
 mod moments;
 mod output;
 mod pass;
 mod past;
+mod pixel_norm;
 mod product;
 mod regroup;
 mod seen;
@@ -45,6 +49,8 @@ pub(super) fn node(sizing: &Sizing<'_>, stage: &Stage) -> Result<Node> {
         Stage::Window(window) => window::node(sizing, window),
         Stage::Conv(conv) => conv::node(sizing, conv),
         Stage::Shortcut(shortcut) => regroup::node(sizing, shortcut),
+        Stage::NormedSum(sum) => Ok(pixel_norm::node(sizing, sum)),
+        Stage::LinearAttention(attention) => linear_attention::node(sizing, attention),
         Stage::Attention { inputs, sight, output, .. } => Ok(attention::node(sizing, *inputs, *sight, *output)),
         Stage::Output { input, .. } => Ok(output::node(sizing, *input)),
     }
@@ -60,6 +66,8 @@ impl Lowering<'_> {
             Stage::Window(window) => self.window(window, task.chunk),
             Stage::Conv(conv) => self.conv(conv, task.chunk, measure),
             Stage::Shortcut(shortcut) => self.regroup(shortcut, task.chunk, measure),
+            Stage::NormedSum(sum) => self.normed_sum(sum, task.chunk, measure),
+            Stage::LinearAttention(attention) => self.linear_attention(attention, task.chunk),
             Stage::Attention { inputs, sight, output, .. } => self.attention(*inputs, *sight, *output, task.chunk),
             Stage::Output { input, ending } => self.output(*input, *ending, task.chunk),
         }

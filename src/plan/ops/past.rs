@@ -84,7 +84,12 @@ impl Lowering<'_> {
             Stage::Shortcut(shortcut) => (shortcut.input, None),
             // Its own last frames.
             Stage::Window(window) => (window.output, None),
-            Stage::Input { .. } | Stage::Past { .. } | Stage::Attention { .. } | Stage::Output { .. } => return,
+            Stage::Input { .. }
+            | Stage::Past { .. }
+            | Stage::NormedSum(_)
+            | Stage::LinearAttention(_)
+            | Stage::Attention { .. }
+            | Stage::Output { .. } => return,
         };
         for keep in stage.keeps() {
             self.keep_chunk(input, conv, keep, chunk);

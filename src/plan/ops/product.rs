@@ -37,6 +37,8 @@ pub(super) struct Product<'a> {
     pub(super) output: TensorId,
     /// Output frames for each input frame.
     pub(super) phases: u32,
+    /// Groups of channels, each a product of its own.
+    pub(super) groups: u32,
     /// Factor of the bias.
     pub(super) bias_scale: f32,
     /// Factor of the product.
@@ -81,6 +83,7 @@ impl Lowering<'_> {
             input: conv.input,
             output: conv.output,
             phases: conv.phases,
+            groups: conv.groups,
             bias_scale: conv.bias_scale,
             scale: conv.scale,
             epilogue,
@@ -124,6 +127,9 @@ impl Lowering<'_> {
         let shape = self.fused.shape(product.input);
         let (weight, bias) = self.product_weights(product, 1);
         let (k4, n4) = (shape.channels4(), self.fused.shape(product.output).channels4() * product.phases);
+        // A group has its columns of the filter, whose rows are the input channels of one group.
+        let groups = product.groups;
+        let (group_k4, group_n4) = (k4 / groups, n4 / groups);
         let products = self.products();
         let output = self.output_of_stage();
         let own = output.partition.chunk(chunk);
@@ -144,10 +150,16 @@ impl Lowering<'_> {
             params: MatmulParams {
                 m_stored: if output.padded { m.next_multiple_of(4) } else { m },
                 a_offset,
+                a_row: k4,
+                batch: groups,
+                a_batch: group_k4,
+                b_row: n4,
+                b_batch: group_n4,
                 c_offset,
                 c_row,
+                c_batch: group_n4,
                 scale: product.scale,
-                ..MatmulParams::rows(products, m, n4, k4)
+                ..MatmulParams::rows(products, m, group_n4, group_k4)
             },
         }
         .launch();
@@ -157,7 +169,7 @@ impl Lowering<'_> {
 
     /// Returns the filter and the bias of `product`, with `times` taps in time.
     fn product_weights(&mut self, product: &Product<'_>, times: u32) -> (Resource, Resource) {
-        let c_in = self.fused.shape(product.input).channels;
+        let c_in = self.fused.shape(product.input).channels / product.groups;
         let c_out = rows_of_frames(self.fused.shape(product.output).channels, product.phases);
         let weight = self.weight(product.weight, WeightLayout::filter(times, 1, c_in, c_out), 1.0);
         let bias = self.weight(product.bias, WeightLayout::Vector { channels: c_out }, product.bias_scale);

@@ -4,15 +4,15 @@
 use crate::kernels::choice::ConvAlgorithm;
 use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::{ApplyParams, apply};
-use crate::kernels::pixel_norm::{self, PixelNormParams};
-use crate::kernels::weights::WeightLayout;
 use crate::plan::algorithm::normalises_before;
-use crate::plan::fused::{Conv, Fused, NormId, Normalize, PixelNormId};
+use crate::plan::fused::{Conv, Fused, NormId, Normalize};
 use crate::plan::partition::RowRange;
 use crate::plan::{BufferId, PlanOptions, Resource};
 
+use super::frame_rows::{FrameRows, FrameTarget};
 use super::lowering::Lowering;
 use super::pass::Shared;
+use super::pixel_norm::Application;
 
 /// True if the input of `conv` must be made first.
 pub(super) fn is_made(algorithm: ConvAlgorithm, conv: &Conv) -> bool {
@@ -28,28 +28,6 @@ pub(super) fn row_bytes(fused: &Fused, conv: &Conv, options: &PlanOptions) -> u6
 /// Returns the number of frames that `conv` reads.
 pub(super) fn frames(fused: &Fused, conv: &Conv) -> u32 {
     conv.before() + fused.shape(conv.input).frames
-}
-
-/// Rows of some frames in a buffer.
-#[derive(Debug, Clone, Copy)]
-struct FrameRows {
-    buffer: BufferId,
-    /// First element of the rows.
-    offset: u32,
-    frames: u32,
-    pixels: u32,
-    /// Factors and summands of a group norm for these frames.
-    table: Option<BufferId>,
-}
-
-/// The target of frames that are made.
-#[derive(Debug, Clone, Copy)]
-struct FrameTarget {
-    buffer: BufferId,
-    /// First element of the first pixel.
-    offset: u32,
-    /// Elements from pixel to pixel.
-    pixel4: u32,
 }
 
 impl Lowering<'_> {
@@ -94,7 +72,10 @@ impl Lowering<'_> {
         let pixel4 = source.frames * channels4;
         let (from, to) = (Resource::Buffer(source.buffer), Resource::Buffer(target.buffer));
         match (conv.prologue.norm, source.table) {
-            (Some(Normalize::Pixel(norm)), _) => self.pixel_norm(conv, norm, source, target),
+            (Some(Normalize::Pixel(norm)), _) => {
+                let application = Application { norm, activation: conv.prologue.activation, sum: None };
+                self.pixel_norm(application, source, target);
+            }
             (Some(Normalize::Group(_)), Some(table)) => {
                 let params = ApplyParams {
                     elements: source.pixels * pixel4,
@@ -118,28 +99,5 @@ impl Lowering<'_> {
                 self.launch(frames::copy(storage, params), &[from, to]);
             }
         }
-    }
-
-    /// Launches the norm of each pixel of `source`.
-    fn pixel_norm(&mut self, conv: &Conv, norm: PixelNormId, source: FrameRows, target: FrameTarget) {
-        let shape = self.fused.shape(conv.input);
-        let norm = &self.fused.pixel_norms[norm];
-        #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
-        let channels = shape.channels as f32;
-        let params = PixelNormParams {
-            pixels: source.pixels,
-            frames: source.frames,
-            channels4: shape.channels4(),
-            x_offset: source.offset,
-            y_offset: target.offset,
-            y_pixel4: target.pixel4,
-            root: channels.sqrt(),
-            least: norm.least,
-            eps: channels * norm.eps,
-        };
-        let gamma = self.weight(&norm.gamma, WeightLayout::Vector { channels: shape.channels }, 1.0);
-        let (storage, lanes) = (self.tensor(conv.input).storage, pixel_norm::lanes(self.limits.kind));
-        let launch = pixel_norm::apply(storage, conv.prologue.activation, lanes, params);
-        self.launch(launch, &[Resource::Buffer(source.buffer), gamma, Resource::Buffer(target.buffer)]);
     }
 }

@@ -13,7 +13,7 @@ use crate::plan::node::{Node, Scratch, StageRead};
 use crate::plan::partition::{self, Partition, RowRange};
 use crate::tensor::Bytes;
 
-use super::moments;
+use super::moments::Runs;
 
 /// The rows that a stage reads for the rows that it writes.
 #[derive(Debug, Clone, Copy)]
@@ -96,19 +96,19 @@ impl<'a> Sizing<'a> {
         StageRead { stage: self.producer(tensor), spans: (0..reader.count()).map(span).collect() }
     }
 
-    /// Returns a node that stores `output` and has no work or scratch memory yet. If a norm reads
-    /// `output`, the node counts moments that are taken in launches of their own.
+    /// Returns a node that stores `output` and has no work or scratch memory yet. If a norm or
+    /// linear attention reads `output`, the node counts what launches of their own measure.
     pub(super) fn storing(&self, output: TensorId, partition: Partition, reads: Vec<StageRead>) -> Node {
         let shape = self.fused.shape(output);
-        let measured = self.fused.norm_of(output).is_some();
-        let moments = if measured { moments::bytes(moments::runs(shape, &partition), shape) } else { 0 };
+        let runs = Runs::of(self.fused, output);
+        let moments = runs.map_or(0, |runs| runs.bytes(shape.width, &partition));
         Node {
             partition,
             row_bytes: self.row_bytes(output),
             row_macs: 0,
             reads,
             replaces: None,
-            barrier: measured,
+            barrier: runs.is_some(),
             scratch: Scratch::default(),
             moments,
             weights: 0,

@@ -15,6 +15,7 @@ use crate::plan::{BufferId, PlanOptions, Resource};
 
 use super::filter::input_rows;
 use super::lowering::Lowering;
+use super::moments;
 use super::pass::{FilterPart, Shared};
 use super::product::Product;
 use super::seen;
@@ -134,7 +135,7 @@ impl Lowering<'_> {
         let own = self.rows(chunk);
         let (v, m) = (self.shared(Shared::V), self.shared(Shared::M));
         let measured = measure && self.fused.norm_of(conv.output).is_some();
-        let moments = measured.then(|| self.moments(grid.runs(), shape));
+        let moments = measured.then(|| self.moments(grid.runs(), moments::bytes(grid.runs(), shape)));
         self.shortcut(conv, chunk);
         let transforms = self.choice.transforms;
         let winograd = Winograd { conv, grid, target, own, bias, filters, in_turn, v, m, moments, transforms };
@@ -179,6 +180,7 @@ impl Lowering<'_> {
     fn shortcut(&mut self, conv: &Conv, chunk: usize) {
         let Some(Residual::Shortcut { weight, bias, input, scale }) = &conv.residual else { return };
         let product = Product {
+            groups: 1,
             weight,
             bias,
             input: *input,

@@ -3,8 +3,10 @@
 
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use wgvae::kernels::attention::{FinishParams, SoftmaxParams};
+use wgvae::kernels::conv2d_depthwise::DepthwiseParams;
 use wgvae::kernels::conv2d_direct::Conv2dDirectParams;
 use wgvae::kernels::group_norm::{self, ApplyParams, StatsParams};
+use wgvae::kernels::linear_attention::{self, SumsParams, elements};
 use wgvae::kernels::matmul::MatmulParams;
 use wgvae::kernels::pixel_norm::PixelNormParams;
 use wgvae::kernels::winograd::{InParams, OutParams, PAIRS_OUT, POINTS, WeightsParams};
@@ -60,6 +62,10 @@ pub(super) fn work(variant: &Variant, workgroups: [u32; 3], params: &[u8]) -> Wo
         "group_norm_apply" => apply(variant, &read(params)),
         "group_norm_stats" => stats(variant, &read(params)),
         "group_norm_finish" => finish(variant, &read(params)),
+        "conv2d_depthwise" => depthwise(variant, &read(params)),
+        "linear_attention_sums" => linear_sums(variant, &read(params), workgroups),
+        "linear_attention_finish" => linear_finish(&read(params)),
+        "linear_attention_apply" => linear_apply(variant, &read(params)),
         "pixel_norm_apply" => pixel_norm(variant, &read(params)),
         "attention_softmax" => softmax(variant, &read(params), workgroups),
         "attention_finish" => divide(variant, &read(params)),
@@ -175,6 +181,65 @@ fn direct(variant: &Variant, p: &Conv2dDirectParams, [_, columns, _]: [u32; 3]) 
             Moved::default(),
             Moved::default(),
             Moved::once(pixels * c_out4 * y4),
+        ],
+        ..Work::default()
+    }
+}
+
+fn depthwise(variant: &Variant, p: &DepthwiseParams) -> Work {
+    let [rows, width, x4, y4] = [p.rows, p.width, p.x_channels4, p.y_channels4].map(u64::from);
+    let side = u64::from(variant.number("SIDE"));
+    let x = rows * width * x4 * bytes(variant, "Stored");
+    Work {
+        name: variant.file,
+        // An activation counts as 20.
+        macs: rows * width * x4 * 4 * (side * side + if variant.number("ACTIVATION") > 0 { side * 30 } else { 0 }),
+        moved: vec![
+            Moved::often(x, side),
+            Moved::once(side * side * x4 * 16),
+            Moved::once(x4 * 16),
+            Moved::once(rows * width * y4 * bytes(variant, "Output")),
+        ],
+        ..Work::default()
+    }
+}
+
+fn linear_sums(variant: &Variant, p: &SumsParams, [heads, runs, _]: [u32; 3]) -> Work {
+    let head4 = variant.number("HEAD4");
+    let sums = u64::from(elements(heads, head4)) * u64::from(runs) * 16;
+    Work {
+        name: variant.file,
+        macs: u64::from(p.pixels) * u64::from(heads * head4 * head4) * 16,
+        moved: vec![
+            // Keys and values, two thirds of x.
+            Moved::once(u64::from(p.pixels) * u64::from(p.channels4) * bytes(variant, "Stored") * 2 / 3),
+            Moved::once(sums),
+        ],
+        turns: u64::from(p.run),
+        ..Work::default()
+    }
+}
+
+fn linear_finish(p: &linear_attention::FinishParams) -> Work {
+    let table = u64::from(p.elements) * 16;
+    Work {
+        name: "linear_attention_finish",
+        moved: vec![Moved::once(table * u64::from(p.runs)), Moved::once(table)],
+        turns: u64::from(p.runs),
+        ..Work::default()
+    }
+}
+
+fn linear_apply(variant: &Variant, p: &linear_attention::ApplyParams) -> Work {
+    let head4 = variant.number("HEAD4");
+    let y = u64::from(p.pixels) * u64::from(p.heads * head4) * bytes(variant, "Stored");
+    Work {
+        name: variant.file,
+        macs: u64::from(p.pixels) * u64::from(p.heads * head4 * head4) * 16,
+        moved: vec![
+            Moved::often(y, u64::from(head4)),
+            Moved::once(u64::from(elements(p.heads, head4)) * 16),
+            Moved::once(y),
         ],
         ..Work::default()
     }

@@ -1,0 +1,87 @@
+//! Linear attention: sums over runs of pixels, their sum over all runs, and its use by each pixel.
+//! Shaders: `linear_attention_{sums,finish,apply}.wgsl`.
+
+use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params, spread};
+use crate::tensor::Storage;
+
+/// Successive pixels of an invocation of `linear_attention_apply`.
+const PIXELS: u32 = 4;
+
+/// Returns the elements of the sums of `heads` heads of `head4` * 4 channels: each channel of the
+/// keys with all of the values, then the keys.
+pub fn elements(heads: u32, head4: u32) -> u32 {
+    heads * (head4 * 4 + 1) * head4
+}
+
+params! {
+    /// Parameters of `linear_attention_sums`.
+    SumsParams, SUMS_PARAMS { pixels: u32, run: u32, channels4: u32, sums_offset: u32 }
+}
+
+/// Interface of `linear_attention_sums`.
+pub const SUMS: Interface =
+    kernel!("linear_attention_sums", &[("x", Access::Read), ("sums", Access::ReadWrite)], SUMS_PARAMS);
+
+/// Launches `linear_attention_sums` with a workgroup for each head and run.
+pub fn sums(storage: Storage, head4: u32, params: SumsParams) -> Launch {
+    let heads = params.channels4 / (3 * head4);
+    Launch {
+        variant: Variant {
+            file: "linear_attention_sums",
+            values: vec![("HEAD4", Value::U32(head4)), ("Stored", Value::Type(storage.wgsl_type()))],
+        },
+        workgroups: [heads, params.pixels.div_ceil(params.run), 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: u64::from(params.pixels) * u64::from(heads) * u64::from(head4 * head4) * 16,
+    }
+}
+
+params! {
+    /// Parameters of `linear_attention_finish`.
+    FinishParams, FINISH_PARAMS { runs: u32, elements: u32 }
+}
+
+/// Interface of `linear_attention_finish`.
+pub const FINISH: Interface =
+    kernel!("linear_attention_finish", &[("sums", Access::Read), ("table", Access::ReadWrite)], FINISH_PARAMS);
+
+/// Launches `linear_attention_finish`.
+pub fn finish(params: FinishParams) -> Launch {
+    Launch {
+        variant: Variant { file: "linear_attention_finish", values: Vec::new() },
+        workgroups: [groups(params.elements.into()), 1, 1],
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: 0,
+    }
+}
+
+params! {
+    /// Parameters of `linear_attention_apply`.
+    ApplyParams, APPLY_PARAMS {
+        pixels: u32, heads: u32, x_offset: u32, y_offset: u32, y_channels4: u32, eps: f32,
+    }
+}
+
+/// Interface of `linear_attention_apply`.
+pub const APPLY: Interface = kernel!(
+    "linear_attention_apply",
+    &[("x", Access::Read), ("table", Access::Read), ("y", Access::ReadWrite)],
+    APPLY_PARAMS
+);
+
+/// Launches `linear_attention_apply`.
+pub fn apply(storage: Storage, head4: u32, params: ApplyParams) -> Launch {
+    Launch {
+        variant: Variant {
+            file: "linear_attention_apply",
+            values: vec![
+                ("HEAD4", Value::U32(head4)),
+                ("PIXELS", Value::U32(PIXELS)),
+                ("Stored", Value::Type(storage.wgsl_type())),
+            ],
+        },
+        workgroups: spread(params.pixels.div_ceil(PIXELS) * params.heads * head4),
+        params: bytemuck::bytes_of(&params).to_vec(),
+        macs: u64::from(params.pixels) * u64::from(params.heads) * u64::from(head4 * head4) * 16,
+    }
+}
