@@ -96,6 +96,20 @@ LTX2_3 = LTX2 | {
     "upsample_residual": [False] * 4,
     "decoder_spatial_padding_mode": "zeros",
 }
+DC = {
+    "latent_channels": 8,
+    "attention_head_dim": 8,
+    "encoder_block_types": ["ResBlock", "ResBlock", "EfficientViTBlock"],
+    "decoder_block_types": ["ResBlock", "ResBlock", "EfficientViTBlock"],
+    "encoder_block_out_channels": [8, 16, 32],
+    "decoder_block_out_channels": [8, 16, 32],
+    "encoder_layers_per_block": [1, 1, 1],
+    "decoder_layers_per_block": [1, 1, 1],
+    "encoder_qkv_multiscales": [[], [], [5]],
+    "decoder_qkv_multiscales": [[], [], [5]],
+    "scaling_factor": 0.41407,
+}
+SANA = DC | {"downsample_block_type": "conv", "upsample_block_type": "interpolate"}
 TINY = {f"{half}_block_out_channels": [8] * 4 for half in ("encoder", "decoder")}
 
 CASES = {
@@ -115,6 +129,8 @@ CASES = {
     ),
     "flux2": Case("AutoencoderKLFlux2", KL, (1, 32, 6, 4), (1, 3, 16, 8)),
     "hunyuan image": Case("AutoencoderKLHunyuanImage", HUNYUAN, (1, 8, 5, 4), (1, 3, 16, 24)),
+    "sana": Case("AutoencoderDC", SANA, (2, 8, 3, 5), (1, 3, 24, 16)),
+    "dc-ae": Case("AutoencoderDC", DC, (1, 8, 4, 3), (2, 3, 8, 24)),
     "tiny": Case("AutoencoderTiny", TINY, (2, 4, 3, 5), (2, 3, 16, 24)),
     "qwen image": Case(
         "AutoencoderKLQwenImage",
@@ -195,7 +211,10 @@ def difference(found: Any, expected: Any) -> float:
 
 
 def encoded(output: Any) -> Any:
-    return output.latents if hasattr(output, "latents") else output.latent_dist.parameters
+    for name in ("latents", "latent"):
+        if hasattr(output, name):
+            return getattr(output, name)
+    return output.latent_dist.parameters
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -225,6 +225,38 @@ HUNYUAN_VIDEO = {
 }
 
 
+def sana_pipeline(vae: Any) -> Any:
+    torch.manual_seed(0)
+    sizes = {
+        "in_channels": 8,
+        "out_channels": 8,
+        "num_layers": 1,
+        "num_attention_heads": 2,
+        "attention_head_dim": 8,
+        "num_cross_attention_heads": 2,
+        "cross_attention_head_dim": 8,
+        "cross_attention_dim": 16,
+    }
+    transformer = diffusers.SanaTransformer2DModel(
+        caption_channels=32, sample_size=8, patch_size=1, **sizes
+    )
+    scheduler = diffusers.FlowMatchEulerDiscreteScheduler()
+    return quiet(diffusers.SanaPipeline(None, None, vae, transformer, scheduler))
+
+
+SANA = {
+    "prompt": None,
+    "prompt_embeds": text(1, 7, 32),
+    "prompt_attention_mask": torch.ones(1, 7, dtype=torch.int64),
+    "negative_prompt": None,
+    "guidance_scale": 1.0,
+    "use_resolution_binning": False,
+    "height": 32,
+    "width": 64,
+    "output_type": "np",
+}
+
+
 PIPELINES: dict[str, tuple[str, Callable[[Any], Any], dict[str, Any]]] = {
     "sd": ("kl", sd_pipeline, SD),
     "sd, tiny": ("tiny", sd_pipeline, {**SD, "height": 32, "width": 48}),
@@ -309,6 +341,13 @@ def test_a_pipeline_of_ltx2(tmp_path: Path) -> None:
     assert "AutoencoderKLLTX2Video now runs on wgvae" in swap(pipe, device="cpu")
     for found, wanted in zip(outputs(), expected, strict=True):
         assert np.abs(found - wanted).max() < NOISE["float32"]
+
+
+def test_a_pipeline_of_sana(tmp_path: Path) -> None:
+    pipe = sana_pipeline(saved(CASES["sana"], tmp_path))
+    expected = run(pipe, SANA)
+    assert "AutoencoderDC now runs on wgvae" in swap(pipe, device="cpu")
+    assert np.abs(run(pipe, SANA) - expected).max() < NOISE["float32"]
 
 
 def test_a_pipeline_of_hunyuan_video(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 //! reads and checks headers only; weights are read on request.
 
 mod facts;
+mod joined;
 mod scale;
 mod stand_in;
 mod statistics;
@@ -53,6 +54,8 @@ pub struct StoredTensor {
     pub info: TensorInfo,
     /// Index of the file in [`Checkpoint::files`].
     source: usize,
+    /// Tensors whose rows follow those of this one, if the files keep one weight in several.
+    further: Vec<Self>,
 }
 
 /// Numbers of weights of a VAE.
@@ -195,7 +198,7 @@ impl Checkpoint {
     pub fn parameters(&self) -> Parameters {
         let count = |prefix: &str| {
             let tensors = self.tensors.iter().filter(|(name, _)| name.starts_with(prefix));
-            let elements = tensors.map(|(_, tensor)| tensor.info.shape.iter().product::<u64>());
+            let elements = tensors.map(|(_, tensor)| tensor.shape().iter().product::<u64>());
             elements.fold(0, u64::saturating_add)
         };
         Parameters { encoder: count("encoder."), decoder: count("decoder."), total: count("") }
@@ -204,7 +207,7 @@ impl Checkpoint {
     /// Counts the tensors of each element type, sorted by the type.
     pub fn element_types(&self) -> Vec<(ElementType, usize)> {
         let mut counts = Map::new();
-        for tensor in self.tensors.values() {
+        for tensor in self.tensors.values().flat_map(StoredTensor::parts) {
             *counts.or_insert(tensor.info.dtype.clone(), 0) += 1;
         }
         counts.into_iter().collect()
@@ -220,6 +223,7 @@ impl Checkpoint {
         for (name, shape) in wanted {
             match self.tensors.get(name) {
                 Some(tensor) => tensor.check(shape)?,
+                None if self.layout == Layout::Diffusers => missing.extend(joined::missing(name, &self.tensors)),
                 None => missing.push(name.to_owned()),
             }
         }
@@ -240,7 +244,20 @@ impl Checkpoint {
     /// zeros only in a layer that all latents pass through; the errors of the source.
     pub async fn read_f32(&self, name: &str, shape: &[u64]) -> Result<Vec<f32>> {
         self.check([(name, shape)])?;
-        let tensor = &self.tensors[name];
+        let mut values = Vec::new();
+        for tensor in self.tensors[name].parts() {
+            let read = self.read_part(name, tensor).await?;
+            if values.is_empty() {
+                values = read;
+            } else {
+                values.extend(read);
+            }
+        }
+        Ok(values)
+    }
+
+    /// Reads one of the file's tensors that make up the tensor `name`.
+    async fn read_part(&self, name: &str, tensor: &StoredTensor) -> Result<Vec<f32>> {
         let read = read_tensor(self.sources[tensor.source].as_ref(), &tensor.file_name, &tensor.info).await?;
         if let Some((index, value)) = first_non_finite(&read.data) {
             return Err(Error::Tensor {
@@ -271,7 +288,8 @@ impl Checkpoint {
         let names = translate(&name, &shapes)?;
         let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
         let take = |(name, written): (String, String)| Some((name, tensors.get(&written)?.clone()));
-        let of_vae = names.written.into_iter().filter_map(take).into_map();
+        let mut of_vae: BTreeMap<String, StoredTensor> = names.written.into_iter().filter_map(take).into_map();
+        joined::join(&mut of_vae);
         let [scale, shift] = [stand_in::SCALE, stand_in::SHIFT].map(|name| tensors.get(name).cloned());
         let (own_latents, tensors) = (stand_in::read(scale, shift, &sources).await?, of_vae);
 
@@ -338,7 +356,7 @@ impl Checkpoint {
         }
         let wanted = config.tensors();
         let is_wanted = |(name, stored): (&String, &StoredTensor)| {
-            wanted.get(name).is_some_and(|shape| same_shape(&stored.info.shape, shape))
+            wanted.get(name).is_some_and(|shape| same_shape(&stored.shape(), shape))
         };
         self.tensors.iter().all(is_wanted)
     }
@@ -353,7 +371,7 @@ impl Checkpoint {
 }
 
 fn shapes_of(tensors: &BTreeMap<String, StoredTensor>) -> BTreeMap<String, Vec<u64>> {
-    tensors.iter().map(|(name, tensor)| (name.clone(), tensor.info.shape.clone())).into_map()
+    tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shape())).into_map()
 }
 
 /// The headers of all files together.
@@ -384,7 +402,7 @@ impl Written {
                     let problem = format!("tensor \"{file_name}\" is in {} too", sources[other.source].name());
                     return Err(Error::Format { file: source.name().to_owned(), problem });
                 }
-                written.tensors.insert(name, StoredTensor { file_name, info, source: index });
+                written.tensors.insert(name, StoredTensor { file_name, info, source: index, further: Vec::new() });
             }
         }
         Ok(written)
@@ -392,13 +410,42 @@ impl Written {
 }
 
 impl StoredTensor {
-    /// Returns the index of the file, the first byte in it and the number of bytes.
-    pub fn place(&self) -> (usize, u64, u64) {
-        (self.source, self.info.offset, self.info.bytes)
+    /// Returns the index of the file, the first byte in it and the number of bytes, for each tensor
+    /// of a file that has some of its rows.
+    pub fn places(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        self.parts().map(|part| (part.source, part.info.offset, part.info.bytes))
     }
 
-    /// Checks that the tensor can be read as weights of `shape`.
+    /// Returns the names of the files' tensors that it consists of, as written.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.parts().map(|part| part.file_name.as_str())
+    }
+
+    /// Returns its shape, with the rows of all tensors that it consists of.
+    pub fn shape(&self) -> Vec<u64> {
+        let mut shape = self.info.shape.clone();
+        if let Some(rows) = shape.first_mut() {
+            *rows =
+                self.parts().filter_map(|part| part.info.shape.first()).fold(0, |sum, rows| sum.saturating_add(*rows));
+        }
+        shape
+    }
+
+    /// Returns the tensors that it consists of.
+    fn parts(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.further)
+    }
+
+    /// Checks that the tensor can be read as weights of `shape`. Parts have equally many rows.
     fn check(&self, shape: &[u64]) -> Result<()> {
+        let mut shape = shape.to_vec();
+        if let Some(rows) = shape.first_mut() {
+            *rows /= 1 + self.further.len() as u64;
+        }
+        self.parts().try_for_each(|part| part.check_part(&shape))
+    }
+
+    fn check_part(&self, shape: &[u64]) -> Result<()> {
         let fail = |expected, found| Err(Error::Tensor { tensor: self.file_name.clone(), expected, found });
         if !same_shape(&self.info.shape, shape) {
             return fail(format!("shape {shape:?}"), format!("{:?}", self.info.shape));

@@ -4,6 +4,7 @@
 //! Each network has two spellings: that of diffusers, and that of the code that trained it
 //! ([`Layout`]). A file of a whole pipeline may put a prefix before either.
 
+mod dc;
 mod pattern;
 mod sign;
 mod spellings;
@@ -33,6 +34,8 @@ pub enum Layout {
     /// `decoder.up_blocks.2.res_blocks.0.conv1.conv.weight`; levels and the size changes between
     /// them are numbered together.
     Ltx,
+    /// `decoder.stages.3.op_list.1.context_module.main.qkv.conv.weight`, of DC-AE.
+    DcAe,
 }
 
 impl fmt::Display for Layout {
@@ -43,6 +46,7 @@ impl fmt::Display for Layout {
             Self::Taesd => "TAESD",
             Self::Wan => "Wan",
             Self::Ltx => "LTX",
+            Self::DcAe => "DC-AE",
         })
     }
 }

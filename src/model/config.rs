@@ -4,6 +4,7 @@
 
 mod check;
 mod classes;
+mod dc;
 mod families;
 mod fields;
 mod hunyuan_video;
@@ -14,6 +15,7 @@ mod ltx2_metadata;
 mod network;
 mod shapes;
 
+pub use self::dc::{Dc, DcBlock, DcLevel};
 pub use self::families::{FAMILIES, Family};
 pub use self::hunyuan_video::HunyuanVideo;
 pub use self::json::is_supported_class;

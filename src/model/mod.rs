@@ -7,6 +7,7 @@ pub mod networks;
 pub mod tensors;
 
 pub mod blocks;
+mod dc;
 mod hunyuan_image;
 mod hunyuan_video;
 mod kl;

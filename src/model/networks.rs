@@ -6,7 +6,7 @@ use super::blocks::Part;
 use super::config::{AutoencoderConfig, LatentSpace, Network};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
-use super::{hunyuan_image, hunyuan_video, kl, ltx2, seedvr, tiny, wan};
+use super::{dc, hunyuan_image, hunyuan_video, kl, ltx2, seedvr, tiny, wan};
 use crate::tensor::Size;
 
 /// Builds the decoder's graph for one frame of latents of `latent_size`. Its output is an image
@@ -47,6 +47,7 @@ pub fn part_of_decoder(config: &AutoencoderConfig, part: Part, latent_size: Size
         Network::SeedVr(network) => seedvr::decoder(network, part, shape, transform, config.out_channels),
         Network::Ltx2(network) => ltx2::decoder(network, part, shape, transform, config.out_channels),
         Network::HunyuanVideo(network) => hunyuan_video::decoder(network, part, shape, transform, config.out_channels),
+        Network::Dc(network) => dc::decoder(network, shape, transform, config.out_channels),
     }
 }
 
@@ -74,6 +75,7 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
         Network::SeedVr(network) => seedvr::encoder(network, part, shape, channels),
         Network::Ltx2(network) => ltx2::encoder(network, part, shape, config.latent_channels),
         Network::HunyuanVideo(network) => hunyuan_video::encoder(network, part, shape, channels),
+        Network::Dc(network) => dc::encoder(network, shape, channels),
     }
 }
 
@@ -145,8 +147,8 @@ impl AutoencoderConfig {
     }
 }
 
-/// Returns the number of channels of the encoder's output. A tiny autoencoder has those of the
-/// latents. Others have twice as many: mean, then log variance.
+/// Returns the number of channels of the encoder's output. Tiny autoencoders and DC-AE have those
+/// of the latents. Others have twice as many: mean, then log variance.
 pub fn encoded_channels(config: &AutoencoderConfig) -> u32 {
     if config.network.facts().has_moments { config.latent_channels * 2 } else { config.latent_channels }
 }

@@ -133,13 +133,15 @@ impl Blend {
     /// Returns the tiles that the tool behind `rule` would use for a model. `tile_pixels` and
     /// `overlap_pixels` replace its lengths.
     ///
-    /// diffusers: `sample_size` pixels of the model's configuration, with a quarter as overlap.
+    /// diffusers: `sample_size` pixels of the model's configuration, with a quarter as overlap, or
+    /// an eighth for `AutoencoderDC`.
     /// SeedVR2: 1024 pixels, with an eighth as overlap.
     ///
     /// # Errors
     /// [`Error::Input`] as for [`Self::new`]; for lengths that are not a multiple of a latent's
-    /// pixels; and for a tile whose latents cannot be divided by four, for which diffusers returns
-    /// an image of another size. [`Error::Config`] if the model has no usable `sample_size`.
+    /// pixels; and for a tile whose latents cannot be divided by four, or eight, for which
+    /// diffusers returns an image of another size. [`Error::Config`] if the model has no usable
+    /// `sample_size`.
     pub fn for_model(
         rule: BlendRule,
         config: &AutoencoderConfig,
@@ -147,6 +149,7 @@ impl Blend {
         overlap_pixels: Option<u32>,
     ) -> Result<Self> {
         let factor = config.decoded_factor(LatentSpace::Vae);
+        let overlaps = config.network.facts().overlaps;
         let tile = match (tile_pixels, rule) {
             (Some(pixels), _) => in_latents(TILE_SIZE, pixels, factor)?,
             (None, BlendRule::Linear) => tile_of_diffusers(config)?,
@@ -155,10 +158,11 @@ impl Blend {
         let overlap = match (overlap_pixels, rule) {
             (Some(0), _) => 0,
             (Some(pixels), _) => in_latents(TILE_OVERLAP, pixels, factor)?,
-            (None, BlendRule::Linear) if tile.is_multiple_of(4) => tile / 4,
+            (None, BlendRule::Linear) if tile.is_multiple_of(overlaps) => tile / overlaps,
             (None, BlendRule::Linear) => {
-                let expected =
-                    format!("a multiple of {} pixels, as a quarter of a tile overlaps", 4 * u64::from(factor));
+                let part = if overlaps == 4 { "a quarter" } else { "an eighth" };
+                let step = u64::from(overlaps) * u64::from(factor);
+                let expected = format!("a multiple of {step} pixels, as {part} of a tile overlaps");
                 let pixels = u64::from(tile) * u64::from(factor);
                 return Err(Error::input(TILE_SIZE, expected, format!("{pixels} pixels without an overlap")));
             }

@@ -55,7 +55,7 @@ impl Checkpoint {
     pub fn weight_reads(&self, directions: Directions, clips: bool) -> Result<Vec<(usize, u64, u64)>> {
         let manifest = WeightManifest::checked(self, directions, clips)?;
         let names = manifest.tensors().map(|same| same[0].name.as_str());
-        Ok(names.filter_map(|name| self.tensor(name)).map(StoredTensor::place).collect())
+        Ok(names.filter_map(|name| self.tensor(name)).flat_map(StoredTensor::places).collect())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use wgvae::config::{AutoencoderConfig, FAMILIES, Family, Kl, Ltx2, Network, SizeChange, Tiny, Wan};
+use wgvae::config::{AutoencoderConfig, DcBlock, DcLevel, FAMILIES, Family, Kl, Ltx2, Network, SizeChange, Tiny, Wan};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
@@ -86,6 +86,15 @@ fn vary_ltx2(ltx2: &mut Ltx2, number: u32, list: &[u32]) {
     ltx2.layers_per_block.push(number);
 }
 
+/// Sets levels of DC-AE of these channels.
+fn vary_levels_of_dc(levels: &mut Vec<DcLevel>, list: &[u32]) {
+    let level = |&number: &u32| {
+        let block = DcBlock::EfficientVit { qkv_multiscales: vec![number % 8] };
+        DcLevel { channels: number, layers: number % 3, block }
+    };
+    *levels = list.iter().map(level).collect();
+}
+
 /// Returns changes of networks.
 fn network_changes() -> Vec<ConfigChange> {
     vec![
@@ -96,6 +105,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::SeedVr(seedvr) => (seedvr.block_out_channels, seedvr.temporal_scale_num) = (list.to_vec(), number),
             Network::Ltx2(ltx2) => ltx2.block_out_channels = list.to_vec(),
             Network::HunyuanVideo(hunyuan) => hunyuan.block_out_channels = list.to_vec(),
+            Network::Dc(dc) => vary_levels_of_dc(&mut dc.decoder, list),
         },
         |config, number, _, _| match &mut config.network {
             Network::Kl(kl) => kl.block_out_channels = vec![number; 20_000],
@@ -104,6 +114,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::SeedVr(seedvr) => seedvr.block_out_channels = vec![number; 20_000],
             Network::Ltx2(ltx2) => ltx2.decoder_block_out_channels = vec![number; 20_000],
             Network::HunyuanVideo(hunyuan) => hunyuan.block_out_channels = vec![number; 20_000],
+            Network::Dc(dc) => vary_levels_of_dc(&mut dc.encoder, &vec![number; 20_000]),
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.decoder_block_out_channels = Some(list.to_vec()),
@@ -112,6 +123,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::SeedVr(seedvr) => seedvr.temporal_scale_num = number,
             Network::Ltx2(ltx2) => ltx2.decoder_block_out_channels = list.to_vec(),
             Network::HunyuanVideo(hunyuan) => hunyuan.time_changes = number,
+            Network::Dc(dc) => dc.attention_head_dim = number,
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.layers_per_block = number,
@@ -120,6 +132,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::SeedVr(seedvr) => seedvr.layers_per_block = number,
             Network::Ltx2(ltx2) => vary_ltx2(ltx2, number, list),
             Network::HunyuanVideo(hunyuan) => hunyuan.layers_per_block = number,
+            Network::Dc(dc) => dc.decoder.iter_mut().take(2).for_each(|level| level.layers = number),
         },
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.norm_num_groups = number,
@@ -128,17 +141,22 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::SeedVr(seedvr) => seedvr.norm_num_groups = number,
             Network::Ltx2(ltx2) => (ltx2.patch_size, ltx2.upsample_factor) = (number, list.to_vec()),
             Network::HunyuanVideo(_) => config.scaling_factor = f64::from(number),
+            Network::Dc(dc) => dc.decoder.iter_mut().take(2).for_each(|level| level.channels = number),
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => vary_levels(wan, number, list),
             Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
-            Network::Tiny(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) => config.out_channels = number,
+            Network::Tiny(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) | Network::Dc(_) => {
+                config.out_channels = number;
+            }
             Network::Ltx2(ltx2) => ltx2.upsample_residual = flags(list),
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => wan.temperal_downsample = flags(list),
             Network::Tiny(tiny) => vary(tiny, number, list),
-            Network::Kl(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) => config.in_channels = number,
+            Network::Kl(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) | Network::Dc(_) => {
+                config.in_channels = number;
+            }
             Network::Ltx2(ltx2) => (ltx2.downsample, ltx2.upsample) = (size_changes(list), size_changes(list)),
         },
     ]

@@ -728,7 +728,7 @@ fn refuses_folders_without_weights() {
         ),
         (
             "another class",
-            vec![(plain, &weights), ("config.json", b"{\"_class_name\": \"AutoencoderDC\"}")],
+            vec![(plain, &weights), ("config.json", b"{\"_class_name\": \"AutoencoderKLMochi\"}")],
             Variant::Default,
             "_class_name",
         ),

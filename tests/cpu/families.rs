@@ -192,6 +192,12 @@ fn wan22() {
 }
 
 #[test]
+fn dc_ae() {
+    family("toy_sana");
+    family("toy_dc_ae");
+}
+
+#[test]
 fn hunyuan_image() {
     family("toy_hunyuan_image");
     family("toy_hunyuan_image_uneven");

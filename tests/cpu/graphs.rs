@@ -121,6 +121,12 @@ fn tiny_without_a_class() {
 }
 
 #[test]
+fn dc_ae() {
+    check_fixture("toy_sana");
+    check_fixture("toy_dc_ae");
+}
+
+#[test]
 fn wan() {
     check_fixture("toy_wan");
     check_fixture("toy_wan_one_block");

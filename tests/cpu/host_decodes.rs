@@ -51,6 +51,8 @@ fn every_network_agrees_with_its_class() {
         "toy_hunyuan_image_narrow",
         "toy_hunyuan_video",
         "toy_hunyuan_video_uneven",
+        "toy_sana",
+        "toy_dc_ae",
         "toy_seedvr",
     ] {
         check_family(&Golden::open(name), name, &Device::Cpu(cpu(2)), Precision::Auto);

@@ -12,7 +12,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 46] = [
+const LISTS: [(&str, &str, [bool; 2]); 50] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -58,6 +58,10 @@ const LISTS: [(&str, &str, [bool; 2]); 46] = [
     ("ltx2.original", "AutoencoderKLLTX2Video", [true, true]),
     ("ltx2_3.diffusers", "AutoencoderKLLTX2Video", [true, true]),
     ("ltx2_3.original", "AutoencoderKLLTX2Video", [true, true]),
+    ("sana.diffusers", "AutoencoderDC", [true, true]),
+    ("sana.original", "AutoencoderDC", [true, true]),
+    ("dc_ae_lite.diffusers", "AutoencoderDC", [true, true]),
+    ("dc_ae_lite.original", "AutoencoderDC", [true, true]),
     ("seedvr2.original", "SeedVR", [true, true]),
 ];
 
@@ -97,7 +101,16 @@ fn used(checkpoint: &Checkpoint) -> BTreeMap<String, String> {
     let statistics = ["bn.running_mean", "bn.running_var", "latents_mean", "latents_std"];
     let statistics = statistics.into_iter().filter(|name| checkpoint.tensor(name).is_some());
     let names = needed(checkpoint).into_keys().chain(statistics.map(str::to_owned));
-    names.map(|name| (name.clone(), checkpoint.tensor(&name).unwrap().file_name.clone())).collect()
+    let written = |name: String| {
+        let files: Vec<String> = checkpoint.tensor(&name).unwrap().file_names().map(str::to_owned).collect();
+        // Tensors that are joined have the same names in diffusers and in its files.
+        if files.len() > 1 {
+            files.into_iter().map(|file| (file.clone(), file)).collect()
+        } else {
+            vec![(name, files[0].clone())]
+        }
+    };
+    names.flat_map(written).collect()
 }
 
 #[test]
@@ -248,7 +261,8 @@ fn half_a_model_does_half_the_work() {
             let whole = open(&key_list(list)).unwrap();
             let other = if half == "encoder" { "decoder." } else { "encoder." };
             let theirs = whole.names().filter(|name| name.starts_with(other));
-            let theirs: Vec<String> = theirs.map(|name| whole.tensor(name).unwrap().file_name.clone()).collect();
+            let files = theirs.flat_map(|name| whole.tensor(name).unwrap().file_names().map(str::to_owned));
+            let theirs: Vec<String> = files.collect();
             let mut shapes = key_list(list);
             shapes.retain(|name, _| !theirs.contains(name));
             let there = if half == "encoder" { whole.has_encoder() } else { whole.has_decoder() };

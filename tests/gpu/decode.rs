@@ -14,6 +14,7 @@ use wgvae::{
 };
 
 use crate::formula;
+use crate::written::as_written;
 
 /// Golden decode.
 pub(crate) struct Fixture {
@@ -43,7 +44,8 @@ pub(crate) fn checkpoint(config: &str) -> Checkpoint {
 
 /// Makes a checkpoint of the formula's weights, each changed by `change`.
 pub(crate) fn checkpoint_with(config: &str, change: impl Fn(&str, &mut HostTensor)) -> Checkpoint {
-    let mut weights = formula::decoder(&wgvae::config::AutoencoderConfig::from_json(config).unwrap());
+    let parsed = wgvae::config::AutoencoderConfig::from_json(config).unwrap();
+    let mut weights = as_written(&parsed, formula::decoder(&parsed));
     weights.iter_mut().for_each(|(name, tensor)| change(name, tensor));
     let tensors: Vec<(&str, &HostTensor)> = weights.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     let file = write_safetensors(&tensors).unwrap();

@@ -107,6 +107,13 @@ fn hunyuan_image() {
 
 #[test]
 #[ignore = "a minute on a CPU driver: cargo xtask test --full"]
+fn sana() {
+    runs("sana", &["sana.original"]);
+    runs("dc_ae_lite", &["dc_ae_lite.diffusers"]);
+}
+
+#[test]
+#[ignore = "a minute on a CPU driver: cargo xtask test --full"]
 fn tiny() {
     runs("taesd", &["taesd.upstream_encoder", "taesd.upstream_decoder"]);
     runs("taesd3", &["taef1.diffusers"]);

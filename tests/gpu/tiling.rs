@@ -62,11 +62,12 @@ fn tiled(tiling: Tiling) -> DecodeOptions {
     DecodeOptions { tiling, ..DecodeOptions::default() }
 }
 
-const CASES: [&str; 7] = [
+const CASES: [&str; 8] = [
     "tiled_diffusers",
     "tiled_diffusers_slivers",
     "tiled_diffusers_one_row",
     "tiled_hunyuan_image",
+    "tiled_dc_ae",
     "tiled_seedvr2",
     "tiled_seedvr2_slivers",
     "tiled_seedvr2_deep",

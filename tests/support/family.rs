@@ -47,9 +47,12 @@ pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
         Network::Tiny(tiny) if golden.metadata["config"].contains("tiny_reference") || tiny.use_midblock_gn => {
             (None, None)
         }
-        Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) | Network::HunyuanVideo(_) => {
-            (Some(golden.metadata["config"].as_str()), None)
-        }
+        Network::Kl(_)
+        | Network::Tiny(_)
+        | Network::Wan(_)
+        | Network::Ltx2(_)
+        | Network::HunyuanVideo(_)
+        | Network::Dc(_) => (Some(golden.metadata["config"].as_str()), None),
     };
     let checkpoint = block_on(Checkpoint::from_source(Box::new(source), json)).unwrap();
     match family.or(golden.metadata.get("family").map(String::as_str)) {

@@ -9,6 +9,7 @@ The simplest way needs no module: ``pipe(..., output_type="latent")``, then ``wg
 """
 
 from wgvae.diffusers._images import (
+    AutoencoderDC,
     AutoencoderKL,
     AutoencoderKLFlux2,
     AutoencoderKLHunyuanImage,
@@ -25,6 +26,7 @@ from wgvae.diffusers._videos import (
 )
 
 __all__ = [
+    "AutoencoderDC",
     "AutoencoderKL",
     "AutoencoderKLFlux2",
     "AutoencoderKLHunyuanImage",

@@ -8,7 +8,7 @@ from typing import Any
 import diffusers
 import torch
 from diffusers.models.autoencoders.autoencoder_tiny import AutoencoderTinyOutput
-from diffusers.models.autoencoders.vae import DecoderOutput
+from diffusers.models.autoencoders.vae import DecoderOutput, EncoderOutput
 from diffusers.utils.accelerate_utils import apply_forward_hook
 
 from wgvae._arrays import Array
@@ -74,6 +74,42 @@ class AutoencoderKLHunyuanImage(_Images, diffusers.AutoencoderKLHunyuanImage):  
     def _fits(cls, facts: Mapping[str, Any]) -> bool:
         config = facts["config"]
         return config["network"] == "kl" and bool(config["has_shortcuts"])
+
+
+class AutoencoderDC(EngineModel, diffusers.AutoencoderDC):  # type: ignore[misc]
+    """DC-AE, the VAE of Sana: :class:`EngineModel`."""
+
+    _own = diffusers.AutoencoderDC
+
+    @classmethod
+    def _fits(cls, facts: Mapping[str, Any]) -> bool:
+        return bool(facts["config"]["network"] == "dc")
+
+    @apply_forward_hook  # type: ignore[untyped-decorator]
+    def decode(self, z: torch.Tensor, return_dict: bool = True) -> Any:
+        """Decodes latents ``z`` ``[n, c, h, w]`` to ``sample`` ``[n, 3, 32 h, 32 w]`` of ``dtype``.
+
+        Errors are those of :meth:`wgvae.Vae.decode`.
+        """
+        image = self.vae.decode(
+            self._given(z, "z"), output="float", unscaled=True, memory_budget=self.memory_budget
+        )
+        sample = self._result(image, z)
+        return DecoderOutput(sample=sample) if return_dict else (sample,)
+
+    @apply_forward_hook  # type: ignore[untyped-decorator]
+    def encode(self, x: torch.Tensor, return_dict: bool = True) -> Any:
+        """Encodes ``x`` ``[n, 3, h, w]`` of -1 to 1 to ``latent`` ``[n, c, h / 32, w / 32]``.
+
+        It is of ``dtype``. Errors are those of :meth:`wgvae.Vae.encode`.
+        """
+        latent = self._result(
+            self.vae.encode(
+                self._given(x, "x"), unscaled=True, memory_budget=self.memory_budget
+            ),
+            x,
+        )
+        return EncoderOutput(latent=latent) if return_dict else (latent,)
 
 
 class AutoencoderTiny(EngineModel, diffusers.AutoencoderTiny):  # type: ignore[misc]

@@ -55,6 +55,8 @@ def _renamed(config: Settings, facts: dict[str, Any]) -> Settings:
     factor = facts["latent_factor"][1]
     if config["network"] == "ltx2":
         return _of_ltx2(config, facts)
+    if config["network"] == "dc":
+        return _of_dc(config)
     patch = config.get("patch_size") if config["network"] == "wan" else config["patch"]
     return {
         "down_block_types": ["DownEncoderBlock2D"] * levels,
@@ -71,6 +73,31 @@ def _renamed(config: Settings, facts: dict[str, Any]) -> Settings:
         "z_dim": config["latent_channels"],
         "input_channels": config["in_channels"],
     }
+
+
+def _of_dc(config: Settings) -> Settings:
+    """Returns the settings of DC-AE's class that differ from wgvae's."""
+    kinds = {"res": "ResBlock", "efficient_vit": "EfficientViTBlock"}
+    known: Settings = {
+        "downsample_block_type": "pixel_unshuffle" if config["unshuffles"] else "conv",
+        "upsample_block_type": "pixel_shuffle" if config["shuffles"] else "interpolate",
+        "decoder_act_fns": [
+            level["block"].get("res", {}).get("act_fn", "silu") for level in config["decoder"]
+        ],
+    }
+    for half in ("encoder", "decoder"):
+        levels = config[half]
+        blocks = [level["block"] for level in levels]
+        known |= {
+            # A level without blocks has no channels, but the class wants some.
+            f"{half}_block_out_channels": [level["channels"] or 128 for level in levels],
+            f"{half}_layers_per_block": [level["layers"] for level in levels],
+            f"{half}_block_types": [kinds[next(iter(block))] for block in blocks],
+            f"{half}_qkv_multiscales": [
+                block.get("efficient_vit", {}).get("qkv_multiscales", []) for block in blocks
+            ],
+        }
+    return known
 
 
 def _of_ltx2(config: Settings, facts: dict[str, Any]) -> Settings:

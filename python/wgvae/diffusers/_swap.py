@@ -16,6 +16,7 @@ from wgvae.diffusers._model import EngineModel
 CLASSES: dict[str, type[EngineModel]] = {
     each.__name__: each
     for each in (
+        _images.AutoencoderDC,
         _images.AutoencoderKL,
         _images.AutoencoderKLFlux2,
         _images.AutoencoderKLHunyuanImage,

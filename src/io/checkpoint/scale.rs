@@ -69,6 +69,7 @@ pub(super) fn other_network(field: &str, config: &AutoencoderConfig, derived: &D
 pub(super) fn decide(derived: &Derived, hint: Option<&str>) -> Result<(AutoencoderConfig, LatentScale)> {
     let mut config = derived.unscaled().clone();
     check_groups(&config)?;
+    check_functions(derived)?;
     config.validate()?;
     let candidates = derived.candidates();
     let hinted = candidates.iter().find(|family| Some(family.name) == hint);
@@ -131,7 +132,9 @@ fn check_groups(config: &AutoencoderConfig) -> Result<()> {
     let (groups, channels) = match &config.network {
         Network::Kl(kl) => (kl.norm_num_groups, [kl.block_out_channels.as_slice(), kl.decoder_channels()].concat()),
         Network::SeedVr(seedvr) => (seedvr.norm_num_groups, seedvr.block_out_channels.clone()),
-        Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) | Network::HunyuanVideo(_) => return Ok(()),
+        Network::Tiny(_) | Network::Wan(_) | Network::Ltx2(_) | Network::HunyuanVideo(_) | Network::Dc(_) => {
+            return Ok(());
+        }
     };
     match channels.iter().find(|channels| !channels.is_multiple_of(groups)) {
         None => Ok(()),
@@ -142,6 +145,20 @@ fn check_groups(config: &AutoencoderConfig) -> Result<()> {
             found: format!("{channels} channels, which the usual {groups} groups do not divide"),
         }),
     }
+}
+
+/// Checks that the network is a published one if its weights do not show all of it. Those of DC-AE
+/// show neither its functions nor the shortcuts next to the latents.
+fn check_functions(derived: &Derived) -> Result<()> {
+    if !matches!(derived.unscaled().network, Network::Dc(_)) || !derived.candidates().is_empty() {
+        return Ok(());
+    }
+    Err(Error::Config {
+        field: "decoder_act_fns".to_owned(),
+        // The page fetches a config.json if an error begins so: `needsConfig` in advice.js.
+        expected: "a config.json with decoder_act_fns and the like, because weights do not contain them".to_owned(),
+        found: format!("no published DC-AE ({})", summary(derived.unscaled())),
+    })
 }
 
 fn names(families: &[&Family]) -> Vec<&'static str> {

@@ -15,7 +15,8 @@
 //! | `*` | a number | nothing |
 //! | `/` | a size change, numbered with the levels | the level that it belongs to |
 //! | `=` | a level, numbered with the size changes | `LIST.NUMBER`, or `mid_block` |
-//! | `@` `!` `?` `%` `$` `+` | a word of `WORDS` | the translation of the word |
+//! | `{` | `stages` | the list of blocks of this half: `down_blocks` or `up_blocks` |
+//! | `@` `!` `?` `%` `$` `+` `:` | a word of `WORDS` | the translation of the word |
 
 /// Translations of the words that a placeholder matches.
 const WORDS: &[(&str, &[(&str, &str)])] = &[
@@ -47,6 +48,7 @@ const WORDS: &[(&str, &[(&str, &str)])] = &[
             ("proj_out", "proj"),
         ],
     ),
+    (":", &[("down_blocks", "down_blocks"), ("up_blocks", "up_blocks")]),
     ("$", &[("0", "norm1"), ("2", "conv1"), ("3", "norm2"), ("6", "conv2")]),
 ];
 
@@ -123,6 +125,9 @@ fn captures(pattern: &str, name: &str, numbering: &Numbering) -> Option<Vec<Stri
                 };
                 found.push(level.checked_mul(blocks)?.checked_add(block)?.to_string());
             }
+            (Some("{"), Some("stages")) => {
+                found.push(if name.starts_with("decoder.") { "up_blocks" } else { "down_blocks" }.to_owned());
+            }
             (Some("="), Some(segment)) => {
                 found.push(level_or_middle(name.starts_with("decoder."), segment.parse().ok()?, numbering)?);
             }
@@ -165,5 +170,5 @@ fn level_or_middle(decoder: bool, number: u32, numbering: &Numbering) -> Option<
 }
 
 fn is_placeholder(segment: &str) -> bool {
-    matches!(segment, "=" | "/" | "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$" | "+")
+    matches!(segment, "{" | ":" | "=" | "/" | "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$" | "+")
 }

@@ -3,6 +3,7 @@
 use crate::ordered::Map;
 
 use super::Layout;
+use super::dc;
 use super::sign::Sign::{self, Fits, Starts};
 
 /// The tensor names that one code base gives to one kind of network.
@@ -29,6 +30,22 @@ pub(super) const SPELLINGS: &[Spelling] = &[
         encoder: &["encoder.", "conv1."],
         decoder: &["decoder.", "conv2."],
         table: WAN,
+    },
+    Spelling {
+        layout: Layout::DcAe,
+        network: "DC-AE's",
+        signs: &[Starts("decoder.stages."), Starts("encoder.stages.")],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: dc::ORIGINAL,
+    },
+    Spelling {
+        layout: Layout::Diffusers,
+        network: "an AutoencoderDC's",
+        signs: &[Fits(dc::ends_with_norms)],
+        encoder: &["encoder."],
+        decoder: &["decoder."],
+        table: dc::DIFFUSERS,
     },
     Spelling {
         layout: Layout::Diffusers,

@@ -38,14 +38,9 @@ const KINDS: &[Kind] = &[
         why: "its latents of a single image are two frames; use diffusers' AutoencoderKLMiniMaxH3",
     },
     Kind {
-        signs: &[
-            Contains("to_qkv_multiscale"),
-            Starts("encoder.project_in"),
-            Starts("encoder.stages."),
-            Starts("decoder.stages."),
-        ],
-        name: "DC-AE (AutoencoderDC)",
-        why: "its linear attention is missing here; use diffusers' AutoencoderDC",
+        signs: &[Contains(".norm.running_mean"), Contains(".conv2.norm.running_mean")],
+        name: "a DC-AE of the kinds -in-1.0 and -mix-1.0",
+        why: "its batch norms are missing here; use diffusers' AutoencoderDC",
     },
     Kind {
         signs: &[Starts("student.dconv_encoder.")],
@@ -151,7 +146,7 @@ pub(super) fn check(inside: &Map<&str, &[u64]>) -> Result<(), String> {
     match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
         Some(Kind { name, why, .. }) => Err(format!(
-            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1, HunyuanVideo 1.5, LTX-2 and SeedVR are supported"
+            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1, HunyuanVideo 1.5, LTX-2, Sana and SeedVR are supported"
         )),
     }
 }
@@ -170,7 +165,7 @@ fn is_super(inside: &Map<&str, &[u64]>) -> bool {
 }
 
 /// True if a convolution is inside two others and changes no size, as it does in LTX-2 and
-/// HunyuanVideo 1.5.
+/// HunyuanVideo 1.5. In DC-AE's original names many are.
 fn is_other_causal(inside: &Map<&str, &[u64]>) -> bool {
     let has_gamma = inside.keys().any(|name| name.ends_with(".gamma"));
     let changes_size = |name: &str| {
@@ -178,7 +173,9 @@ fn is_other_causal(inside: &Map<&str, &[u64]>) -> bool {
             || name.split('.').count() == 6
             || has_gamma && name.contains("sample.conv.conv.")
     };
-    inside.keys().any(|name| name.contains(".conv.conv.") && !changes_size(name))
+    let is_dc =
+        |name: &str| ["stages", "project_in", "project_out"].iter().any(|part| name.split('.').nth(1) == Some(part));
+    inside.keys().any(|name| name.contains(".conv.conv.") && !changes_size(name) && !is_dc(name))
 }
 
 /// True if most resnets with `AutoencoderKL`'s names have 3-D convolutions, and no tensor belongs

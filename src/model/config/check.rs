@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::{
-    AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange, Tiny, Wan, invalid, single,
+    AutoencoderConfig, Dc, DcBlock, DcLevel, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, SeedVr, SizeChange, Tiny,
+    Wan, invalid, single,
 };
 use crate::error::Result;
 use crate::model::graph::Resize;
@@ -36,6 +37,7 @@ pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
         Network::SeedVr(seedvr) => check_seedvr(seedvr)?,
         Network::Ltx2(ltx2) => check_ltx2(ltx2, config.latent_channels)?,
         Network::HunyuanVideo(hunyuan) => check_hunyuan_video(hunyuan, config.latent_channels)?,
+        Network::Dc(dc) => check_dc(dc, config)?,
     }
     check_scale(config)?;
     check_own_latents(config.own_latents, config.latent_channels)?;
@@ -218,6 +220,63 @@ fn check_hunyuan_video(hunyuan: &HunyuanVideo, latents: u32) -> Result<()> {
     if !last.is_multiple_of(latents * 2) {
         let expected = format!("a last level with a multiple of {} channels, twice those of latents", latents * 2);
         return Err(invalid("block_out_channels", expected, last));
+    }
+    Ok(())
+}
+
+/// Checks the levels of DC-AE's network.
+fn check_dc(dc: &Dc, config: &AutoencoderConfig) -> Result<()> {
+    if dc.encoder.len() != dc.decoder.len() {
+        let expected = format!("{} levels, as in encoder_block_out_channels", dc.encoder.len());
+        return Err(invalid("decoder_block_out_channels", expected, dc.decoder.len()));
+    }
+    if !dc.attention_head_dim.is_multiple_of(4) || !(4..=32).contains(&dc.attention_head_dim) {
+        return Err(invalid("attention_head_dim", "a multiple of 4 up to 32", dc.attention_head_dim));
+    }
+    for (half, levels, shortcut) in
+        [("encoder", &dc.encoder, dc.encoder_out_shortcut), ("decoder", &dc.decoder, dc.decoder_in_shortcut)]
+    {
+        check_dc_levels(half, levels, dc.attention_head_dim)?;
+        let field = format!("{half}_block_out_channels");
+        let last = levels.last().map_or(0, |level| level.channels);
+        if shortcut && !last.is_multiple_of(config.latent_channels) {
+            let expected =
+                format!("a last level with a multiple of {} channels, those of latents", config.latent_channels);
+            return Err(invalid(&field, expected, last));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the levels of a half of DC-AE's network, with heads of `head_dim` channels.
+fn check_dc_levels(half: &str, levels: &[DcLevel], head_dim: u32) -> Result<()> {
+    let field = |what: &str| format!("{half}_{what}");
+    let channels = field("block_out_channels");
+    // The size changes in a first level, and another one has the latents.
+    check_range(&channels, "levels", u32::try_from(levels.len()).unwrap_or(u32::MAX), &(2..=*LEVELS.end()))?;
+    for (index, level) in levels.iter().enumerate() {
+        let least = if index == 0 { 0 } else { *LAYERS.start() };
+        check_range(&field("layers_per_block"), "blocks", level.layers, &(least..=*LAYERS.end()))?;
+        if level.layers == 0 {
+            continue;
+        }
+        check_range(&channels, "channels", level.channels, &CHANNELS)?;
+        let multiple = if matches!(level.block, DcBlock::EfficientVit { .. }) { head_dim } else { 4 };
+        if !level.channels.is_multiple_of(multiple) {
+            return Err(invalid(&channels, format!("a multiple of {multiple} channels"), level.channels));
+        }
+        if let DcBlock::EfficientVit { qkv_multiscales } = &level.block
+            && let Some(side) = qkv_multiscales.iter().find(|side| ![3, 5].contains(*side))
+        {
+            return Err(invalid(&field("qkv_multiscales"), "filters of 3 or 5 pixels", side));
+        }
+    }
+    let with_blocks: Vec<u32> = levels.iter().filter(|level| level.layers > 0).map(|level| level.channels).collect();
+    for pair in with_blocks.windows(2) {
+        if !(pair[0] * 4).is_multiple_of(pair[1]) {
+            let expected = "channels that divide four times those of the level before";
+            return Err(invalid(&channels, expected, format!("{} after {}", pair[1], pair[0])));
+        }
     }
     Ok(())
 }

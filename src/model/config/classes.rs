@@ -1,10 +1,13 @@
 //! Readers of config.json, one for each class of diffusers. Absent fields get the defaults of the
 //! class.
 
-use super::families::{hunyuan_image, hunyuan_video, ltx2, qwen_image21, tiny_network, wan21};
+use super::families::{dc, hunyuan_image, hunyuan_video, ltx2, qwen_image21, tiny_network, wan21};
 use super::fields::{Fields, show};
-use super::{AutoencoderConfig, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid, single};
+use super::{
+    AutoencoderConfig, Dc, DcBlock, DcLevel, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid, single,
+};
 use crate::error::{Error, Result};
+use crate::model::graph::Activation;
 
 /// Reads the fields of one class.
 type Reader = fn(&Fields<'_>) -> Result<AutoencoderConfig>;
@@ -20,6 +23,7 @@ pub(super) const CLASSES: &[(&str, Reader)] = &[
     ("AutoencoderKLWan", autoencoder_kl_wan),
     ("AutoencoderKLLTX2Video", autoencoder_kl_ltx2_video),
     ("AutoencoderKLHunyuanVideo15", autoencoder_kl_hunyuan_video15),
+    ("AutoencoderDC", autoencoder_dc),
 ];
 
 fn autoencoder_kl(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
@@ -121,6 +125,72 @@ fn autoencoder_kl_hunyuan_video15(fields: &Fields<'_>) -> Result<AutoencoderConf
         ));
     }
     Ok(config)
+}
+
+/// Reads the fields of DC-AE's class.
+fn autoencoder_dc(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    let conv_act_fn = fields.text("decoder_conv_act_fn")?;
+    let network = Dc {
+        attention_head_dim: fields.whole("attention_head_dim")?.unwrap_or(32),
+        encoder: dc_levels(fields, "encoder", &[2, 2, 2, 3, 3, 3])?,
+        decoder: dc_levels(fields, "decoder", &[3; 6])?,
+        unshuffles: fields.is_first_of("downsample_block_type", ["pixel_unshuffle", "conv"])?,
+        shuffles: fields.is_first_of("upsample_block_type", ["pixel_shuffle", "interpolate"])?,
+        encoder_out_shortcut: fields.flag("encoder_out_shortcut")?.unwrap_or(true),
+        decoder_in_shortcut: fields.flag("decoder_in_shortcut")?.unwrap_or(true),
+        decoder_conv_act_fn: function("decoder_conv_act_fn", conv_act_fn.as_deref().unwrap_or("relu"))?,
+    };
+    let config = AutoencoderConfig {
+        in_channels: fields.whole("in_channels")?.unwrap_or(3),
+        latent_channels: fields.whole("latent_channels")?.unwrap_or(32),
+        scaling_factor: fields.number("scaling_factor")?.unwrap_or(1.0),
+        ..dc(network)
+    };
+    Ok(AutoencoderConfig { out_channels: config.in_channels, ..config })
+}
+
+/// Reads the levels of a half of DC-AE. Where the class takes one value for all levels, so does
+/// this.
+fn dc_levels(fields: &Fields<'_>, half: &str, default_layers: &[u32]) -> Result<Vec<DcLevel>> {
+    let field = |what: &str| format!("{half}_{what}");
+    let channels = fields.wholes(&field("block_out_channels"))?.unwrap_or_else(|| vec![128, 256, 512, 512, 1024, 1024]);
+    let count = channels.len();
+    let layers = fields.wholes(&field("layers_per_block"))?.unwrap_or_else(|| default_layers.to_vec());
+    let types = fields.each_text(&field("block_types"), "ResBlock", count)?;
+    let scales = fields.lists(&field("qkv_multiscales"))?;
+    let scales = scales.unwrap_or_else(|| [vec![Vec::new(); 3], vec![vec![5]; 3]].concat());
+    let (mut norms, mut functions) = (vec!["rms_norm".to_owned(); count], vec!["silu".to_owned(); count]);
+    if half == "decoder" {
+        norms = fields.each_text("decoder_norm_types", "rms_norm", count)?;
+        functions = fields.each_text("decoder_act_fns", "silu", count)?;
+    }
+    for (what, found) in [("layers_per_block", layers.len()), ("qkv_multiscales", scales.len())] {
+        if found != count {
+            return Err(invalid(&field(what), format!("{count} values, one for each level"), found));
+        }
+    }
+    let level = |index: usize| {
+        if norms[index] != "rms_norm" {
+            return Err(invalid("decoder_norm_types", "\"rms_norm\"", &norms[index]));
+        }
+        let block = match types[index].as_str() {
+            "ResBlock" => DcBlock::Res { act_fn: function("decoder_act_fns", &functions[index])? },
+            "EfficientViTBlock" => DcBlock::EfficientVit { qkv_multiscales: scales[index].clone() },
+            other => return Err(invalid(&field("block_types"), "\"ResBlock\" or \"EfficientViTBlock\"", other)),
+        };
+        let layers = layers[index];
+        Ok(DcLevel { channels: if layers == 0 { 0 } else { channels[index] }, layers, block })
+    };
+    (0..count).map(level).collect()
+}
+
+/// Returns the function of this name.
+fn function(field: &str, name: &str) -> Result<Activation> {
+    match name {
+        "silu" => Ok(Activation::Silu),
+        "relu" => Ok(Activation::Relu),
+        other => Err(invalid(field, "\"silu\" or \"relu\"", other)),
+    }
 }
 
 fn autoencoder_tiny(fields: &Fields<'_>) -> Result<AutoencoderConfig> {

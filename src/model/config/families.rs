@@ -1,7 +1,9 @@
 //! Published models as rows of a table. Numbers come from vae/config.json of each repository, or
 //! from its code if there is none (TAEF2, `SeedVR`).
 
-use super::{AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan};
+use super::{
+    AutoencoderConfig, Dc, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan,
+};
 use crate::error::{Error, Result};
 
 /// A published model: its network and the scale of its latents.
@@ -58,6 +60,8 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "wan22", config: wan22 },
     Family { name: "hunyuan_image", config: hunyuan_image },
     Family { name: "hunyuan_video15", config: hunyuan_video },
+    Family { name: "sana", config: || dc(Dc::published()) },
+    Family { name: "dc_ae_lite", config: || dc(Dc::lite()) },
     Family { name: "seedvr2", config: seedvr2 },
     Family { name: "ltx2", config: ltx2 },
     // LTX-2.5's is the same.
@@ -479,6 +483,16 @@ pub(super) fn hunyuan_video() -> AutoencoderConfig {
         // diffusers' class begins tiles at 256 pixels.
         sample_size: Some(256),
         ..AutoencoderConfig::new(Network::HunyuanVideo(network), 32)
+    }
+}
+
+/// Returns the config of DC-AE for Sana, whose latents all of its decoders share.
+pub(super) fn dc(network: Dc) -> AutoencoderConfig {
+    AutoencoderConfig {
+        scaling_factor: 0.41407,
+        // diffusers' class begins tiles at 512 pixels.
+        sample_size: Some(512),
+        ..AutoencoderConfig::new(Network::Dc(network), 32)
     }
 }
 

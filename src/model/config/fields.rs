@@ -93,6 +93,41 @@ impl<'a> Fields<'a> {
         self.list(field, "numbers", Value::as_f64)
     }
 
+    /// Reads a text.
+    pub(super) fn text(&self, field: &str) -> Result<Option<String>> {
+        self.one(field, "a text", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// Reads one of two texts. True for the first, or if the field is absent.
+    pub(super) fn is_first_of(&self, field: &str, [first, second]: [&str; 2]) -> Result<bool> {
+        match self.text(field)?.as_deref() {
+            None => Ok(true),
+            Some(text) if text == first => Ok(true),
+            Some(text) if text == second => Ok(false),
+            Some(other) => Err(invalid(field, format!("\"{first}\" or \"{second}\""), other)),
+        }
+    }
+
+    /// Reads a list of `count` texts, or one text for all; `default` if the field is absent.
+    pub(super) fn each_text(&self, field: &str, default: &str, count: usize) -> Result<Vec<String>> {
+        match self.get(field) {
+            None => Ok(vec![default.to_owned(); count]),
+            Some(Value::String(text)) => Ok(vec![text.clone(); count]),
+            Some(_) => {
+                let texts = self.texts(field)?.unwrap_or_default();
+                if texts.len() == count {
+                    return Ok(texts);
+                }
+                Err(invalid(field, format!("{count} values, one for each level"), texts.len()))
+            }
+        }
+    }
+
+    /// Reads a list of lists of whole numbers.
+    pub(super) fn lists(&self, field: &str) -> Result<Option<Vec<Vec<u32>>>> {
+        self.list(field, "lists of whole numbers", |value| value.as_array()?.iter().map(whole).collect())
+    }
+
     /// Reads a list of texts.
     pub(super) fn texts(&self, field: &str) -> Result<Option<Vec<String>>> {
         self.list(field, "texts", |value| value.as_str().map(str::to_owned))

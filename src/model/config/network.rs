@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use super::dc::Dc;
 use super::hunyuan_video::HunyuanVideo;
 use super::ltx2::Ltx2;
 
+use super::dc::same_levels;
 use crate::model::graph::{Regroup, Resize};
 
 /// A network, with everything that its graph depends on except the channels of image and latents.
@@ -26,6 +28,8 @@ pub enum Network {
     Ltx2(Ltx2),
     /// `AutoencoderKLHunyuanVideo15`: images and video of HunyuanVideo 1.5.
     HunyuanVideo(HunyuanVideo),
+    /// `AutoencoderDC`: images of Sana.
+    Dc(Dc),
 }
 
 /// Parameters of an `AutoencoderKL` or `AutoencoderKLHunyuanImage`.
@@ -245,6 +249,8 @@ pub(crate) struct NetworkFacts {
     pub(crate) image_patch: u32,
     /// Factor between the sides of a decode and of an image that encodes to the same latents.
     pub(crate) upscale: u32,
+    /// Number of overlaps of diffusers' tiles that make a tile.
+    pub(crate) overlaps: u32,
 }
 
 impl Network {
@@ -262,6 +268,7 @@ impl Network {
             least_latents: 1,
             image_patch: 1,
             upscale: 1,
+            overlaps: 4,
         };
         match self {
             Self::Kl(kl) => image(kl.class(), kl.block_out_channels.len()),
@@ -303,6 +310,9 @@ impl Network {
                 keeps_all: true,
                 ..image("AutoencoderKLHunyuanVideo15", hunyuan.block_out_channels.len())
             },
+            Self::Dc(dc) => {
+                NetworkFacts { has_moments: false, overlaps: 8, ..image("AutoencoderDC", dc.decoder.len()) }
+            }
             Self::SeedVr(seedvr) => NetworkFacts {
                 time_changes: Some(seedvr.temporal_scale_num as usize),
                 ..image("SeedVR", seedvr.block_out_channels.len())
@@ -358,6 +368,15 @@ impl Network {
             Self::Wan(wan) if !halves.decoder => (wan.decoder_base_dim, wan.upscale) = (wan.base_dim, 1),
             Self::Ltx2(network) => {
                 let known = Ltx2::published();
+                if !halves.encoder {
+                    network.take_encoder_of(&known);
+                }
+                if !halves.decoder {
+                    network.take_decoder_of(&known);
+                }
+            }
+            Self::Dc(network) => {
+                let known = Dc::published();
                 if !halves.encoder {
                     network.take_encoder_of(&known);
                 }
@@ -422,6 +441,16 @@ impl Network {
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),
                 ("layers_per_block", left.layers_per_block == right.layers_per_block),
                 ("temporal_scale_num", left.temporal_scale_num == right.temporal_scale_num),
+            ],
+            // Weights tell neither functions nor the shortcuts next to the latents.
+            (Self::Dc(left), Self::Dc(right)) => &[
+                ("encoder_block_out_channels", left.encoder.len() == right.encoder.len()),
+                ("encoder_layers_per_block", same_levels(&left.encoder, &right.encoder)),
+                ("downsample_block_type", left.unshuffles == right.unshuffles),
+                ("decoder_block_out_channels", left.decoder.len() == right.decoder.len()),
+                ("decoder_layers_per_block", same_levels(&left.decoder, &right.decoder)),
+                ("upsample_block_type", left.shuffles == right.shuffles),
+                ("attention_head_dim", left.attention_head_dim == right.attention_head_dim),
             ],
             (Self::HunyuanVideo(left), Self::HunyuanVideo(right)) => &[
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),

@@ -4,6 +4,7 @@
 //! Several tensors show the same number, and the majority decides. A missing or misshapen tensor
 //! therefore does not change the network. The later check of all tensors reports it by name.
 
+mod dc;
 mod hunyuan_video;
 mod kl;
 mod ltx2;
@@ -37,6 +38,8 @@ impl Derived {
         let halves = Halves { encoder: has("encoder."), decoder: has("decoder.") };
         let unscaled = if shapes.any(&|name| name.contains("coder.layers.")) {
             tiny::derive(&shapes, halves)
+        } else if shapes.any(&|name| name.contains("_blocks.") && name.ends_with(".norm.weight")) {
+            dc::derive(&shapes, halves)
         } else if shapes.any(&|name| name.contains(".attentions.0.proj_out.")) {
             hunyuan_video::derive(&shapes, halves)
         } else if shapes.any(&|name| name.ends_with(".gamma")) {

@@ -62,7 +62,7 @@ const fn starved(most_starved: f64, way: Way) -> Way {
     Way { most_starved, ..way }
 }
 
-const WAYS: [Way; 28] = [
+const WAYS: [Way; 31] = [
     way("sd15 1024", "sd15", [1024, 1024], What::Decode),
     way("sd15 2048", "sd15", [2048, 2048], What::Decode),
     way("sd15 encode 1024", "sd15", [1024, 1024], What::Encode),
@@ -77,6 +77,9 @@ const WAYS: [Way; 28] = [
     way("qwen_image 1024", "qwen_image", [1024, 1024], What::Decode),
     Way { least_memory: true, ..way("qwen_image 1024, least memory", "qwen_image", [1024, 1024], What::Decode) },
     way("qwen_image encode 1024", "qwen_image", [1024, 1024], What::Encode),
+    way("sana 1024", "sana", [1024, 1024], What::Decode),
+    way("sana encode 1024", "sana", [1024, 1024], What::Encode),
+    way("dc_ae_lite 1024", "dc_ae_lite", [1024, 1024], What::Decode),
     way("wan21 1024", "wan21", [1024, 1024], What::Decode),
     way("wan21 part 832x480", "wan21", [832, 480], What::Part),
     way("wan21 part 1280x720", "wan21", [1280, 720], What::Part),

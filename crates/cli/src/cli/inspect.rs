@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use wgvae::config::{AutoencoderConfig, Network, OwnLatents};
+use wgvae::config::{AutoencoderConfig, DcBlock, DcLevel, Network, OwnLatents};
 use wgvae::files::LatentScale;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
@@ -206,12 +206,36 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
             ("levels of the decoder", levels_text(&hunyuan.block_out_channels, hunyuan.layers_per_block + 1)),
             ("size changes over time", hunyuan.time_changes.to_string()),
         ],
+        Network::Dc(dc) => vec![
+            ("levels of the encoder", dc_levels_text(&dc.encoder)),
+            ("levels of the decoder", dc_levels_text(&dc.decoder)),
+            ("channels of a head", dc.attention_head_dim.to_string()),
+            (
+                "sizes change by moving pixels",
+                format!("{} (encoder), {} (decoder)", yes(dc.unshuffles), yes(dc.shuffles)),
+            ),
+            (
+                "shortcuts next to the latents",
+                format!("{} (encoder), {} (decoder)", yes(dc.encoder_out_shortcut), yes(dc.decoder_in_shortcut)),
+            ),
+        ],
         Network::SeedVr(seedvr) => vec![
             ("levels of the encoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block)),
             ("levels of the decoder", levels_text(&seedvr.block_out_channels, seedvr.layers_per_block + 1)),
             ("norm groups", seedvr.norm_num_groups.to_string()),
         ],
     }
+}
+
+fn dc_levels_text(levels: &[DcLevel]) -> String {
+    let text = |level: &DcLevel| {
+        let kind = match &level.block {
+            DcBlock::Res { .. } => "ResBlock",
+            DcBlock::EfficientVit { .. } => "EfficientViTBlock",
+        };
+        format!("{} x {kind} of {}", level.layers, level.channels)
+    };
+    levels.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 fn levels_text(channels: &[u32], resnets: u32) -> String {

@@ -43,8 +43,13 @@ impl<'a> Shapes<'a> {
 
     /// Returns the most common first extent of tensors with names that fit.
     pub(super) fn most_common_first_extent(&self, fits: &dyn Fn(&str) -> bool) -> Option<u32> {
+        self.most_common_extent(0, fits)
+    }
+
+    /// Returns the most common extent of an axis of tensors with names that fit.
+    pub(super) fn most_common_extent(&self, axis: usize, fits: &dyn Fn(&str) -> bool) -> Option<u32> {
         let names = self.0.keys().filter(|name| fits(name));
-        most_common(names.filter_map(|name| self.extent(name, 0)))
+        most_common(names.filter_map(|name| self.extent(name, axis)))
     }
 
     /// Returns the most common number of axes of tensors with names that fit.
