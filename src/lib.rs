@@ -87,8 +87,8 @@ pub mod clips {
 /// Configurations of models, and the families of published ones.
 pub mod config {
     pub use crate::model::config::{
-        AutoencoderConfig, FAMILIES, Family, HunyuanVideo, Kl, Ltx2, Ltx2Level, Network, OwnLatents, Packing, SeedVr,
-        SizeChange, Tiny, Wan,
+        AutoencoderConfig, FAMILIES, Family, HunyuanVideo, Kl, Ltx2, Ltx2Level, Network, OwnLatents, Packing,
+        PaddingMode, SeedVr, SizeChange, Tiny, Wan,
     };
 }
 

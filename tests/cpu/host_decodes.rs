@@ -27,6 +27,10 @@ fn every_network_agrees_with_its_class() {
     for name in [
         "toy_odd",
         "toy_no_attention",
+        "toy_reflect",
+        "toy_reflect_direct",
+        "toy_replicate",
+        "toy_hunyuan_image_reflect",
         "toy_flux2",
         "toy_flux2_small_decoder",
         "toy_ideogram4",

@@ -160,6 +160,12 @@ fn a_large_picture_of_a_toy() {
 }
 
 #[test]
+fn a_large_picture_with_mirrored_borders() {
+    let [recomputed, ..] = Sweep::new("toy_reflect", [32, 24], Precision::F32).run(&parts_of_twenty());
+    assert!(recomputed >= 1, "{recomputed} compute again");
+}
+
+#[test]
 fn a_large_picture_of_a_toy_in_half_precision() {
     let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::F16).run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");

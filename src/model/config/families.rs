@@ -1,7 +1,9 @@
 //! Published models as rows of a table. Numbers come from vae/config.json of each repository, or
 //! from its code if there is none (TAEF2, `SeedVR`).
 
-use super::{AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan};
+use super::{
+    AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, PaddingMode, SeedVr, SizeChange, Tiny, Wan,
+};
 use crate::error::{Error, Result};
 
 /// A published model: its network and the scale of its latents.
@@ -96,6 +98,7 @@ fn kl() -> Kl {
         use_quant_conv: true,
         use_post_quant_conv: true,
         has_shortcuts: false,
+        padding_mode: PaddingMode::Zeros,
     }
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::hunyuan_video::HunyuanVideo;
 use super::ltx2::Ltx2;
+use super::padding::PaddingMode;
 
 use crate::model::graph::{Regroup, Resize};
 
@@ -50,6 +51,8 @@ pub struct Kl {
     /// True if a shortcut without weights leads around each size change, and around the layers next
     /// to the latents, as in HunyuanImage 2.1. Sizes then change by moving pixels into channels.
     pub has_shortcuts: bool,
+    /// Pixels that 3x3 convolutions see beyond the borders of their input.
+    pub padding_mode: PaddingMode,
 }
 
 impl Kl {
@@ -240,6 +243,8 @@ pub(crate) struct NetworkFacts {
     pub(crate) keeps_all: bool,
     /// Fewest latents along each side that the decoder takes: 2 if it mirrors its borders.
     pub(crate) least_latents: u32,
+    /// Fewest latents along each side that the encoder can make.
+    pub(crate) least_encoded: u32,
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
     /// rows and columns that do not fill a square.
     pub(crate) image_patch: u32,
@@ -260,11 +265,16 @@ impl Network {
             fills_parts: false,
             keeps_all: false,
             least_latents: 1,
+            least_encoded: 1,
             image_patch: 1,
             upscale: 1,
         };
         match self {
-            Self::Kl(kl) => image(kl.class(), kl.block_out_channels.len()),
+            Self::Kl(kl) => NetworkFacts {
+                least_latents: kl.padding_mode.least(),
+                least_encoded: kl.padding_mode.least(),
+                ..image(kl.class(), kl.block_out_channels.len())
+            },
             Self::Tiny(tiny) => NetworkFacts {
                 rounds_up: true,
                 has_moments: false,
@@ -370,8 +380,8 @@ impl Network {
         self
     }
 
-    /// Returns the first field in which two networks of one kind differ. It ignores groups, because
-    /// weights do not show them.
+    /// Returns the first field in which two networks of one kind differ. It ignores groups and
+    /// borders, because weights do not show them.
     pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
         let same: &[_] = match (self, other) {
             (Self::Kl(left), Self::Kl(right)) => &[
