@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Images: TypeAlias = ArrayLike | Image | Sequence[Image] | Sequence[Array]
 
 Precision: TypeAlias = Literal["auto", "f16", "f32", "fast"]
-Border: TypeAlias = Literal["zeros", "reflect", "replicate"]
+Border: TypeAlias = Literal["zeros", "reflect", "replicate", "circular"]
 Device: TypeAlias = Literal["auto", "gpu", "cpu"]
 Parking: TypeAlias = Literal["auto", "on", "off"]
 Output: TypeAlias = Literal["uint8", "float"]
@@ -178,7 +178,7 @@ class Vae:
             Published model, such as "sdxl", where the files do not tell.
         border
             What convolutions see beyond a picture's borders, as torch's ``padding_mode``, for
-            models of ``AutoencoderKL``'s kind: "reflect" for EQ-SDXL-VAE. None is as the files
+            models of ``AutoencoderKL``'s kind: "reflect" for EQ-SDXL-VAE, "circular" for seamless textures. None is as the files
             say, or else "zeros".
         variant
             "fp16" prefers files that are marked so.

@@ -328,7 +328,7 @@ fn borders_of_an_autoencoder_kl_are_stated() {
     let words = ["at least 2x2 latents", "1x3"];
     let narrow = ["--image", "image.npy", "--border", "reflect", "-o", "out.npy"];
     folder.encode(&narrow).failed("one column", 1, &words);
-    folder.decode(&["--border", "mirror", "-o", "out.png"]).failed("no mode", 2, &["--border", "reflect", "replicate"]);
+    folder.decode(&["--border", "mirror", "-o", "out.png"]).failed("no mode", 2, &["--border", "reflect", "circular"]);
     let plan = ["plan", "--size", "64x64", "--border", "reflect", "--family"];
     folder.run_without_adapter(&[plan.as_slice(), &["sdxl"]].concat()).ok();
     for (family, name) in [("taesd", "AutoencoderTiny"), ("wan21", "AutoencoderKLWan")] {

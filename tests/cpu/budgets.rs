@@ -59,9 +59,11 @@ impl Decode {
 /// the whole plan's picture.
 #[test]
 fn every_budget_gives_the_same_picture() {
-    let modes = PaddingMode::ALL.map(|mode| (mode.name(), vec![16; 4], false, mode));
-    let zeros = ("attention", vec![16, 16, 16, 24], true, PaddingMode::Zeros);
-    for (name, channels, attention, padding_mode) in std::iter::once(zeros).chain(modes) {
+    for (name, channels, attention, padding_mode) in [
+        ("attention", vec![16, 16, 16, 24], true, PaddingMode::Zeros),
+        ("none", vec![16, 16, 16, 16], false, PaddingMode::Zeros),
+        ("the opposite side", vec![16, 16, 16, 16], false, PaddingMode::Circular),
+    ] {
         let config = with_kl(odd_network(&channels, 8, attention), |kl| kl.padding_mode = padding_mode);
         let latents = formula::latents(&[config.latent_channels as usize, 12, 9]);
         let weights = formula::decoder(&config);

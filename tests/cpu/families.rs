@@ -123,7 +123,14 @@ fn kl() {
 
 #[test]
 fn borders_of_kl() {
-    for name in ["toy_reflect", "toy_reflect_direct", "toy_replicate", "toy_hunyuan_image_reflect"] {
+    for name in [
+        "toy_reflect",
+        "toy_reflect_direct",
+        "toy_replicate",
+        "toy_circular",
+        "toy_circular_direct",
+        "toy_hunyuan_image_reflect",
+    ] {
         family(name);
     }
 }

@@ -95,7 +95,14 @@ fn autoencoder_kl() {
 
 #[test]
 fn borders_of_autoencoder_kl() {
-    for name in ["toy_reflect", "toy_reflect_direct", "toy_replicate", "toy_hunyuan_image_reflect"] {
+    for name in [
+        "toy_reflect",
+        "toy_reflect_direct",
+        "toy_replicate",
+        "toy_circular",
+        "toy_circular_direct",
+        "toy_hunyuan_image_reflect",
+    ] {
         check_fixture(name);
     }
 }

@@ -160,9 +160,11 @@ fn a_large_picture_of_a_toy() {
 }
 
 #[test]
-fn a_large_picture_with_mirrored_borders() {
-    let [recomputed, ..] = Sweep::new("toy_reflect", [32, 24], Precision::F32).run(&parts_of_twenty());
-    assert!(recomputed >= 1, "{recomputed} compute again");
+fn a_large_picture_with_other_borders() {
+    for name in ["toy_reflect", "toy_circular"] {
+        let [recomputed, ..] = Sweep::new(name, [64, 48], Precision::F32).run(&parts_of_twenty());
+        assert!(recomputed >= 1, "{name}: {recomputed} compute again");
+    }
 }
 
 #[test]

@@ -246,9 +246,9 @@ export interface ModelOptions extends DeviceOptions {
   family?: string;
   /**
    * What convolutions see beyond a picture's borders, as torch's `padding_mode`, for models of
-   * `AutoencoderKL`'s kind: `reflect` for EQ-SDXL-VAE. Default: as the files say, or else `zeros`.
+   * `AutoencoderKL`'s kind: `reflect` for EQ-SDXL-VAE, `circular` for seamless textures. Default: as the files say, or else `zeros`.
    */
-  border?: 'zeros' | 'reflect' | 'replicate';
+  border?: 'zeros' | 'reflect' | 'replicate' | 'circular';
   /**
    * Precision of weights and activations. `auto` (default) is f16 where that saves memory and keeps
    * the picture; `f32` is exact. `fast` is f16 with less memory traffic and a few times its error;

@@ -409,7 +409,7 @@ impl ModelArgs {
 #[derive(Debug, Clone, Copy, Args)]
 struct BorderOption {
     /// What convolutions see beyond a picture's borders, as torch's `padding_mode`, for models of
-    /// AutoencoderKL's kind: reflect for EQ-SDXL-VAE [default: as the files say, or else zeros]
+    /// AutoencoderKL's kind: reflect for EQ-SDXL-VAE, circular for seamless textures [default: as the files say, or else zeros]
     #[arg(long, value_enum, value_name = "MODE")]
     border: Option<BorderArg>,
 }
@@ -429,6 +429,7 @@ enum BorderArg {
     Zeros,
     Reflect,
     Replicate,
+    Circular,
 }
 
 impl From<BorderArg> for wgvae::config::PaddingMode {
@@ -437,6 +438,7 @@ impl From<BorderArg> for wgvae::config::PaddingMode {
             BorderArg::Zeros => Self::Zeros,
             BorderArg::Reflect => Self::Reflect,
             BorderArg::Replicate => Self::Replicate,
+            BorderArg::Circular => Self::Circular,
         }
     }
 }

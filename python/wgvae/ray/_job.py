@@ -83,7 +83,7 @@ def encode_dataset(
     adapter: str | int | None = None,
     precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
-    border: Literal["zeros", "reflect", "replicate"] | None = None,
+    border: Literal["zeros", "reflect", "replicate", "circular"] | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:
     """Encodes all pictures of ``source`` to shards of latents in the folder ``output``.
@@ -161,7 +161,7 @@ def decode_dataset(
     adapter: str | int | None = None,
     precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
-    border: Literal["zeros", "reflect", "replicate"] | None = None,
+    border: Literal["zeros", "reflect", "replicate", "circular"] | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:
     """Decodes all latents of ``source`` to PNG files in the folder ``output``.

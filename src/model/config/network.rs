@@ -252,10 +252,10 @@ pub(crate) struct NetworkFacts {
     pub(crate) upscale: u32,
 }
 
-impl Network {
-    /// Returns the facts about this network that need no graph.
-    pub(crate) fn facts(&self) -> NetworkFacts {
-        let image = |name, levels| NetworkFacts {
+impl NetworkFacts {
+    /// Returns the facts about a network for images that has moments and no peculiarity.
+    fn of_image(name: &'static str, levels: usize) -> Self {
+        Self {
             name,
             levels,
             rounds_up: false,
@@ -268,7 +268,14 @@ impl Network {
             least_encoded: 1,
             image_patch: 1,
             upscale: 1,
-        };
+        }
+    }
+}
+
+impl Network {
+    /// Returns the facts about this network that need no graph.
+    pub(crate) fn facts(&self) -> NetworkFacts {
+        let image = NetworkFacts::of_image;
         match self {
             Self::Kl(kl) => NetworkFacts {
                 least_latents: kl.padding_mode.least(),

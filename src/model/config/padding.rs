@@ -20,11 +20,13 @@ pub enum PaddingMode {
     Reflect,
     /// Copies of the first or last pixels.
     Replicate,
+    /// The pixels at the opposite side, so that copies of a picture fit together.
+    Circular,
 }
 
 impl PaddingMode {
     /// All modes.
-    pub const ALL: [Self; 3] = [Self::Zeros, Self::Reflect, Self::Replicate];
+    pub const ALL: [Self; 4] = [Self::Zeros, Self::Reflect, Self::Replicate, Self::Circular];
 
     /// Returns torch's name.
     pub const fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl PaddingMode {
             Self::Zeros => "zeros",
             Self::Reflect => "reflect",
             Self::Replicate => "replicate",
+            Self::Circular => "circular",
         }
     }
 
@@ -51,6 +54,7 @@ impl PaddingMode {
             Self::Zeros => Border::Around,
             Self::Reflect => Border::Mirror,
             Self::Replicate => Border::Copies,
+            Self::Circular => Border::Opposite,
         }
     }
 
