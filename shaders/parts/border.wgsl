@@ -26,8 +26,8 @@ fn is_inside(position: i32, extent: i32) -> bool {
     return position >= -beyond && position < extent + beyond;
 }
 
-// Returns the place of `row` in rows that begin with `row0` of `rows`. If the opposite side is seen,
-// the first row follows the last.
+// Returns the place of `row` in rows that begin with `row0` of `rows`. The first row follows the
+// last if the opposite side is seen.
 fn place_of(row: i32, row0: i32, rows: i32) -> i32 {
     if (BEYOND == 3u) {
         return (row - row0 + rows) % rows;

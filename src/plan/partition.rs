@@ -32,7 +32,7 @@ impl RowRange {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
 
-    /// Returns the rows of a tensor of `height` rows in one or two pieces: rows from `height` on are
+    /// Returns rows of a tensor of `height` rows in one or two pieces, as rows from `height` on are
     /// the first again. Each piece comes with the number of rows before it.
     pub fn pieces(self, height: u32) -> impl Iterator<Item = (Self, u32)> {
         let first = Self { end: self.end.min(height), ..self };

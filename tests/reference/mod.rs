@@ -37,8 +37,8 @@ pub(crate) struct Call<'a> {
 }
 
 /// Returns the row or column that is read at `position` of `extent`. `None` if it is zero there.
-/// `beyond` is 1 for mirrored pixels there, 2 for copies of the first and last, and 3 for the pixels
-/// at the opposite side.
+/// `beyond` is 1 for mirrored pixels there, 2 for copies of the first and last, and 3 for pixels at
+/// the opposite side.
 fn seen_at(position: i64, extent: u32, beyond: u32) -> Option<i64> {
     let last = i64::from(extent) - 1;
     match (position, beyond) {

@@ -245,8 +245,9 @@ export interface ModelOptions extends DeviceOptions {
    */
   family?: string;
   /**
-   * What convolutions see beyond a picture's borders, as torch's `padding_mode`, for models of
-   * `AutoencoderKL`'s kind: `reflect` for EQ-SDXL-VAE, `circular` for seamless textures. Default: as the files say, or else `zeros`.
+   * Pixels beyond a picture's borders, as torch's `padding_mode`, for models of `AutoencoderKL`'s
+   * kind: `reflect` for EQ-SDXL-VAE, `circular` for seamless textures. Default: as the files say,
+   * or else `zeros`.
    */
   border?: 'zeros' | 'reflect' | 'replicate' | 'circular';
   /**

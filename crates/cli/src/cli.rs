@@ -405,11 +405,12 @@ impl ModelArgs {
     }
 }
 
-/// What convolutions see beyond the borders of their input.
+/// Pixels that convolutions see beyond the borders of their input.
 #[derive(Debug, Clone, Copy, Args)]
 struct BorderOption {
-    /// What convolutions see beyond a picture's borders, as torch's `padding_mode`, for models of
-    /// AutoencoderKL's kind: reflect for EQ-SDXL-VAE, circular for seamless textures [default: as the files say, or else zeros]
+    /// Pixels beyond a picture's borders, as torch's `padding_mode`, for `AutoencoderKL` and its
+    /// kind: reflect for EQ-SDXL-VAE, circular for seamless textures [default: as the files say, or
+    /// else zeros]
     #[arg(long, value_enum, value_name = "MODE")]
     border: Option<BorderArg>,
 }

@@ -70,7 +70,7 @@ impl Derived {
         }
     }
 
-    /// Takes over entry `padding_mode` of the metadata of an `AutoencoderKL`. Weights do not show it.
+    /// Takes over entry `padding_mode` of the metadata of an `AutoencoderKL`. Weights do not tell.
     ///
     /// # Errors
     /// [`Error::Config`] for an unknown mode.
