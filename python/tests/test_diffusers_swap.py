@@ -290,7 +290,7 @@ def test_swapped_pipelines_give_the_same_pictures(
 
 
 def test_borders_are_those_of_the_convolutions(tmp_path: Path) -> None:
-    own = saved(KL, tmp_path)
+    own = saved(CASES["kl"], tmp_path)
     for part in own.modules():
         if isinstance(part, torch.nn.Conv2d) and any(part.padding):
             part.padding_mode = "reflect"
