@@ -58,7 +58,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
         for (var ky = 0u; ky < 3u; ky++) {
             let py = image_y + i32(ky) - 1;
             if (is_inside(py, i32(params.height))) {
-                let row = ((read_at(py, i32(params.height)) >> SHIFT) - params.x_row0) * i32(params.x_width);
+                let x_row = place_of(read_at(py, i32(params.height)) >> SHIFT, params.x_row0, i32(params.height) >> SHIFT);
+                let row = x_row * i32(params.x_width);
                 var source: array<u32, TILE_X_HALO>;
                 var inside: array<bool, TILE_X_HALO>;
                 for (var i = 0u; i < TILE_X_HALO; i++) { //#unroll

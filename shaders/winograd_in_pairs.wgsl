@@ -49,7 +49,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         for (var row = 0; row < 6; row++) { //#unroll
             let py = image_y + row;
             let inside_y = read_at(py, i32(params.height));
-            let pixel = u32(((inside_y >> SHIFT) - params.x_row0) * i32(params.x_width) + (inside_x >> SHIFT));
+            let x_row = place_of(inside_y >> SHIFT, params.x_row0, i32(params.height) >> SHIFT);
+            let pixel = u32(x_row * i32(params.x_width) + (inside_x >> SHIFT));
             var index = pixel * pairs + channel;
             if (SHUFFLE) {
                 index = pixel * 4u * pairs + (u32(inside_y & 1) * 2u + u32(inside_x & 1)) * frame + shuffled;

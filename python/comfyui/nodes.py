@@ -39,6 +39,7 @@ class WgvaeLoader:
                 "family": ("STRING", {"default": "", "tooltip": "Where the file does not say which model it is: sdxl, flux1 and others."}),
                 "device": (["auto", "gpu", "cpu"], {"tooltip": "auto: a GPU if there is one, else the CPU."}),
                 "memory_budget": ("STRING", {"default": "", "tooltip": "The most memory of the device to take, such as 2GiB. Empty: what a whole image takes."}),
+                "border": (["auto", "zeros", "reflect", "replicate", "circular"], {"tooltip": "What convolutions see beyond the borders. auto: as the file says, or else zeros. EQ-SDXL-VAE takes reflect."}),
             },
         }
 
@@ -50,12 +51,15 @@ class WgvaeLoader:
         family: str = "",
         device: Literal["auto", "gpu", "cpu"] = "auto",
         memory_budget: str = "",
+        border: Literal["auto", "zeros", "reflect", "replicate", "circular"] = "auto",
     ) -> tuple[EngineVae]:
         models = _models()
         if vae_name not in models:
             raise wrong("vae_name", "a .safetensors or .sft file of models/vae, checkpoints or vae_approx", vae_name)
         files = Files(*(folder_paths.get_full_path_or_raise(*half) for half in models[vae_name]))
         arguments = {"device": device, "precision": precision, "adapter": adapter or None, "family": family or None}
+        if border != "auto":
+            arguments["border"] = border
         return (EngineVae(files, memory_budget, **arguments),)
 
 

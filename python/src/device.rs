@@ -19,6 +19,8 @@ pub(crate) struct Source {
     pub(crate) path: PathBuf,
     /// Family that the caller stated.
     pub(crate) family: Option<String>,
+    /// Borders that the caller stated.
+    pub(crate) border: Option<String>,
     /// Preferred files.
     pub(crate) variant: Variant,
     /// True to decode one frame for each frame of latents.
@@ -29,11 +31,15 @@ impl Source {
     /// Opens the files and reads their headers.
     ///
     /// # Errors
-    /// See [`Checkpoint::open`], [`Checkpoint::with_family`] and [`Checkpoint::at_preview_rate`].
+    /// See [`Checkpoint::open`], [`Checkpoint::with_family`], [`Checkpoint::with_border`] and
+    /// [`Checkpoint::at_preview_rate`].
     pub(crate) fn open(&self) -> Result<Checkpoint> {
         let mut checkpoint = pollster::block_on(Checkpoint::open_variant(&self.path, self.variant))?;
         if let Some(family) = &self.family {
             checkpoint = checkpoint.with_family(family)?;
+        }
+        if let Some(border) = &self.border {
+            checkpoint = checkpoint.with_border(border.parse()?)?;
         }
         if self.preview_rate { checkpoint.at_preview_rate() } else { Ok(checkpoint) }
     }

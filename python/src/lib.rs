@@ -44,8 +44,8 @@ mod wgvae_native {
 
     /// Returns a model's files and configuration as JSON, without a device.
     #[pyfunction]
-    fn inspect(py: Python<'_>, path: PathBuf, family: Option<String>) -> PyResult<String> {
-        let source = Source { path, family, variant: wgvae::files::Variant::Default, preview_rate: false };
+    fn inspect(py: Python<'_>, path: PathBuf, family: Option<String>, border: Option<String>) -> PyResult<String> {
+        let source = Source { path, family, border, variant: wgvae::files::Variant::Default, preview_rate: false };
         watch::run(py, None, |_| {
             let checkpoint = source.open()?;
             let files: Vec<&str> = checkpoint.files().map(|(name, _)| name).collect();

@@ -38,11 +38,12 @@ pub(crate) struct Model {
 impl Model {
     /// Opens a model's files and a device. Reads headers only.
     #[staticmethod]
-    #[pyo3(signature = (path, family, fp16, preview_rate, place))]
+    #[pyo3(signature = (path, family, border, fp16, preview_rate, place))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         family: Option<String>,
+        border: Option<String>,
         fp16: bool,
         preview_rate: bool,
         place: Place,
@@ -50,7 +51,7 @@ impl Model {
         let precision = place.precision().map_err(|error| Stop::from(error).into_exception(py))?;
         let variant = if fp16 { Variant::Fp16 } else { Variant::Default };
         let (device, known, facts) = run(py, None, |_| {
-            let source = Source { path: hub::local(path, variant)?, family, variant, preview_rate };
+            let source = Source { path: hub::local(path, variant)?, family, border, variant, preview_rate };
             let checkpoint = source.open()?;
             let device = place.open()?;
             let facts = facts(&checkpoint, &device, precision).to_string();

@@ -321,6 +321,21 @@ def test_swapped_pipelines_give_the_same_pictures(
     )
 
 
+def test_borders_are_those_of_the_convolutions(tmp_path: Path) -> None:
+    own = saved(CASES["kl"], tmp_path)
+    for part in own.modules():
+        if isinstance(part, torch.nn.Conv2d) and any(part.padding):
+            part.padding_mode = "reflect"
+    pipe = sd_pipeline(own)
+    expected = run(pipe, SD)
+    swap(pipe, device="cpu", precision="f32")
+    assert pipe.vae.vae.config["padding_mode"] == "reflect"
+    assert np.abs(run(pipe, SD) - expected).max() < NOISE["float32"]
+    own.decoder.conv_in.padding_mode = "circular"
+    with pytest.raises(InputError, match="model: expected convolutions of one padding_mode, found circular, reflect"):
+        swap(sd_pipeline(own), device="cpu", precision="f32")
+
+
 def test_a_pipeline_of_ltx2(tmp_path: Path) -> None:
     pipe = ltx2_pipeline(saved(CASES["ltx-2"], tmp_path))
     sizes = {"height": 16, "width": 24, "output_type": "np"}

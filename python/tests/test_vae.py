@@ -370,3 +370,25 @@ def test_preview_rate(taehv: Path, wan: Path) -> None:
         assert macs < vae.clip().plan(16, 24).macs
     with pytest.raises(errors.InputError, match="preview rate: expected a model of TAEHV's family, found AutoencoderKLWan"):
         wgvae.Vae.from_pretrained(wan, preview_rate=True)
+
+
+def test_border(sd: Path, wan: Path) -> None:
+    latents = normal(3, 1, 4, 4, 3)
+    pictures = {}
+    for border in (None, "zeros", "reflect", "replicate", "circular"):
+        with wgvae.Vae.from_pretrained(sd, family="sd15", device="cpu", border=border) as vae:
+            pictures[border] = vae.decode(latents, output="float")
+            assert vae.config["padding_mode"] == border or border is None
+    assert np.array_equal(pictures[None], pictures["zeros"])
+    assert not np.array_equal(pictures["reflect"], pictures["zeros"])
+    assert not np.array_equal(pictures["replicate"], pictures["reflect"])
+    assert not np.array_equal(pictures["circular"], pictures["replicate"])
+    with wgvae.Vae.from_pretrained(sd, family="sd15", device="cpu", border="reflect") as vae:
+        with pytest.raises(errors.InputError, match="expected at least 2x2 latents"):
+            vae.decode(latents[:, :, :1])
+    with pytest.raises(errors.InputError, match="border: expected one of zeros, reflect, replicate"):
+        wgvae.Vae.from_pretrained(sd, family="sd15", border="mirror")  # type: ignore[arg-type]
+    with pytest.raises(errors.InputError, match="border: expected a word"):
+        wgvae.Vae.from_pretrained(sd, family="sd15", border=1)  # type: ignore[arg-type]
+    with pytest.raises(errors.InputError, match="border: expected a model of AutoencoderKL's kind, found AutoencoderKLWan"):
+        wgvae.Vae.from_pretrained(wan, border="reflect")

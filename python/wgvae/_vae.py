@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Images: TypeAlias = ArrayLike | Image | Sequence[Image] | Sequence[Array]
 
 Precision: TypeAlias = Literal["auto", "f16", "f32", "fast"]
+Border: TypeAlias = Literal["zeros", "reflect", "replicate", "circular"]
 Device: TypeAlias = Literal["auto", "gpu", "cpu"]
 Parking: TypeAlias = Literal["auto", "on", "off"]
 Output: TypeAlias = Literal["uint8", "float"]
@@ -145,6 +146,7 @@ class Vae:
         threads: int | None = None,
         precision: Precision | None = None,
         family: str | None = None,
+        border: Border | None = None,
         variant: Literal["fp16"] | None = None,
         least_memory: bool = False,
         preview_rate: bool = False,
@@ -174,6 +176,10 @@ class Vae:
             times the error of f16. It needs a device with ``shader-f16``.
         family
             Published model, such as "sdxl", where the files do not tell.
+        border
+            What convolutions see beyond a picture's borders, as torch's ``padding_mode``, for
+            models of ``AutoencoderKL``'s kind: "reflect" for EQ-SDXL-VAE, "circular" for seamless textures. None is as the files
+            say, or else "zeros".
         variant
             "fp16" prefers files that are marked so.
         least_memory
@@ -208,6 +214,7 @@ class Vae:
             raise wrong("variant", '"fp16" or None', repr(variant))
         if family is not None and not isinstance(family, str):
             raise wrong("family", "a name", repr(family))
+        stated = None if border is None else _word("border", border)
         if "\0" not in path and not path.startswith("hf:") and not os.path.exists(path):
             raise _not_found(path)
         place: _native.Place = {
@@ -216,7 +223,7 @@ class Vae:
             "threads": None if threads is None else _number("threads", threads, "threads"),
             "precision": _word("precision", precision or "auto"),
         }
-        model = _native.Model.open(path, family, variant == "fp16", bool(preview_rate), place)
+        model = _native.Model.open(path, family, stated, variant == "fp16", bool(preview_rate), place)
         return cls(model, bool(least_memory))
 
     def decode(

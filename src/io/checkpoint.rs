@@ -20,7 +20,7 @@ use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, OwnLatents};
+use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, OwnLatents, PaddingMode};
 use crate::ordered::{Map, Ordered as _};
 
 /// The weights and config of one VAE, in one file or several. Tensors have the names of diffusers,
@@ -103,6 +103,16 @@ impl Checkpoint {
     pub fn with_family(mut self, name: &str) -> Result<Self> {
         let config = with_scale_of(Family::find(name)?, &self.config)?;
         self.settle(config, format!("the caller: family {name}"))?;
+        Ok(self)
+    }
+
+    /// Sets what the convolutions of an `AutoencoderKL` see beyond the borders of their input, if
+    /// the files do not say it or are wrong. EQ-SDXL-VAE was trained with [`PaddingMode::Reflect`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] for another network.
+    pub fn with_border(mut self, mode: PaddingMode) -> Result<Self> {
+        self.config.set_border(mode)?;
         Ok(self)
     }
 
@@ -283,7 +293,7 @@ impl Checkpoint {
         sources: Vec<Box<dyn ByteSource>>,
         config: Option<AutoencoderConfig>,
     ) -> Result<Self> {
-        let Written { tensors, architecture, stated } = Written::read(&sources).await?;
+        let Written { tensors, architecture, stated, padding_mode } = Written::read(&sources).await?;
         let shapes = shapes_of(&tensors);
         let names = translate(&name, &shapes)?;
         let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
@@ -297,6 +307,7 @@ impl Checkpoint {
         let mut derived = Derived::from_shapes(&name, &shapes)?;
         if config.is_none() {
             stated.iter().try_for_each(|stated| derived.take_stated(stated))?;
+            padding_mode.iter().try_for_each(|name| derived.take_padding_mode(name))?;
         }
         let (layout, strange_in_encoder) = (names.layout, names.strange_in_encoder);
         let (unscaled, unknown) = (derived.unscaled().clone(), LatentScale::Unknown { candidates: Vec::new() });
@@ -383,16 +394,19 @@ struct Written {
     architecture: Option<String>,
     /// `config` of each file that has it: JSON about the parts of a checkpoint.
     stated: Vec<String>,
+    /// `padding_mode` of the first file that has it.
+    padding_mode: Option<String>,
 }
 
 impl Written {
     async fn read(sources: &[Box<dyn ByteSource>]) -> Result<Self> {
-        let mut written = Self { tensors: BTreeMap::new(), architecture: None, stated: Vec::new() };
+        let mut written = Self { tensors: BTreeMap::new(), architecture: None, stated: Vec::new(), padding_mode: None };
         for (index, source) in sources.iter().enumerate() {
             let header = read_header(source.as_ref()).await?;
             written.architecture =
                 written.architecture.or_else(|| header.metadata.get("modelspec.architecture").cloned());
             written.stated.extend(header.metadata.get("config").cloned());
+            written.padding_mode = written.padding_mode.or_else(|| header.metadata.get("padding_mode").cloned());
             let prefix = half_prefix(header.tensors.keys().map(String::as_str));
             for (file_name, info) in header.tensors {
                 // Statistics of latents belong to neither half.

@@ -9,6 +9,7 @@ pub(super) fn value(border: Border) -> (&'static str, Value) {
         Border::Around | Border::After => 0,
         Border::Mirror => 1,
         Border::Copies => 2,
+        Border::Opposite => 3,
     };
     ("BEYOND", Value::U32(kind))
 }

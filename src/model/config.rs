@@ -13,6 +13,7 @@ mod latents;
 mod ltx2;
 mod ltx2_metadata;
 mod network;
+mod padding;
 mod shapes;
 
 pub use self::dc::{Dc, DcBlock, DcLevel};
@@ -24,6 +25,7 @@ pub use self::ltx2::{Ltx2, Ltx2Level, SizeChange};
 pub(crate) use self::network::Halves;
 use self::network::NetworkFacts;
 pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
+pub use self::padding::PaddingMode;
 pub use self::shapes::Derived;
 
 use serde::Serialize;
@@ -127,6 +129,19 @@ impl AutoencoderConfig {
         Ok(())
     }
 
+    /// Sets what convolutions see beyond the borders of their input. See
+    /// [`crate::Checkpoint::with_border`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a network that is no `AutoencoderKL`.
+    pub fn set_border(&mut self, mode: PaddingMode) -> Result<()> {
+        match &mut self.network {
+            Network::Kl(kl) => kl.padding_mode = mode,
+            other => return Err(Error::input("border", "a model of AutoencoderKL's kind", other.name())),
+        }
+        Ok(())
+    }
+
     /// Returns the number of image pixels along one side of an own latent pixel. Each level except
     /// the last doubles it.
     pub fn spatial_factor(&self) -> u32 {
@@ -197,6 +212,11 @@ impl AutoencoderConfig {
     /// Returns the fewest latents along each side that the decoder takes.
     pub(crate) fn least_latents(&self) -> u32 {
         self.network.facts().least_latents
+    }
+
+    /// Returns the fewest latents along each side that the encoder can make.
+    pub(crate) fn least_encoded(&self) -> u32 {
+        self.network.facts().least_encoded
     }
 
     /// True if mean and deviation of the latents are stored among the weights.

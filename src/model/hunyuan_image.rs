@@ -43,7 +43,8 @@ pub(super) fn encoder(network: &Kl, shape: Shape, channels: u32) -> Graph {
 }
 
 fn blocks(network: &Kl) -> Blocks {
-    Blocks::new(NormKind::Group(network.norm_num_groups), Kernel::Image(WeightSlice::All))
+    let blocks = Blocks::new(NormKind::Group(network.norm_num_groups), Kernel::Image(WeightSlice::All));
+    Blocks { border: network.padding_mode.border(), ..blocks }
 }
 
 fn attention(network: &Kl) -> Option<Attention> {
@@ -84,7 +85,7 @@ fn resample(blocks: &mut Blocks, name: &str, x: TensorId, channels: u32, resize:
     let half = channels * 2;
     for row in 0..2 {
         let take = WeightSlice::Rows { start: row * half, block: half, step: half * 2, of: half * 2, summed: 1 };
-        let mut filter = Conv2d::of(&conv, Window::same(3)).taking(take);
+        let mut filter = Conv2d::of(&conv, Window { border: blocks.border, ..Window::same(3) }).taking(take);
         filter.bias.take = take;
         let moved = blocks.graph.convolution(&format!("{conv}.{row}"), x, half, filter);
         let kind = Regroup { row: Some(row), ..kind };

@@ -58,7 +58,8 @@ pub(super) fn encoder(network: &Kl, shape: Shape, channels: u32) -> Graph {
 }
 
 fn blocks(network: &Kl) -> Blocks {
-    Blocks::new(NormKind::Group(network.norm_num_groups), Kernel::Image(WeightSlice::All))
+    let blocks = Blocks::new(NormKind::Group(network.norm_num_groups), Kernel::Image(WeightSlice::All));
+    Blocks { border: network.padding_mode.border(), ..blocks }
 }
 
 fn attention(network: &Kl) -> Option<Attention> {

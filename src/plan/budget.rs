@@ -408,7 +408,7 @@ fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
         if cut.parking {
             return (scratch.v + scratch.m + scratch.filter_part).max(chunk(stage, 0));
         }
-        let read = node.reads.iter().flat_map(|read| read.spans[0].clone().map(|index| (read.stage, index)));
+        let read = node.reads.iter().flat_map(|read| read.chunks(0).map(|index| (read.stage, index)));
         let read: Set<(usize, usize)> = read.collect();
         let read: u64 = read.into_items().into_iter().map(|(stage, index)| chunk(stage, index)).sum();
         let weights = if cut.weights == Weights::Host { node.weights } else { 0 };

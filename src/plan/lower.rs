@@ -47,9 +47,9 @@ fn last_reads(fused: &Fused, nodes: &[Node], schedule: &Schedule) -> Map<usize, 
     let keeps = |stage: usize| !fused.stages[stage].keeps().is_empty();
     let mut last = Map::new();
     for (index, task) in schedule.tasks.iter().enumerate().filter(|(_, task)| keeps(task.stage)) {
-        let chunks = match fused.stages[task.stage] {
-            Stage::Window(_) => task.chunk..task.chunk + 1,
-            _ => nodes[task.stage].reads[0].spans[task.chunk].clone(),
+        let chunks: Vec<usize> = match fused.stages[task.stage] {
+            Stage::Window(_) => vec![task.chunk],
+            _ => nodes[task.stage].reads[0].chunks(task.chunk).collect(),
         };
         for chunk in chunks {
             last.insert((task.stage, chunk), index);

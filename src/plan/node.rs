@@ -1,6 +1,8 @@
 //! The view of a stage that scheduling needs: how its output is cut, which chunks it reads, and how
 //! much memory it takes while it runs.
 
+use std::ops::Range;
+
 use crate::plan::PlanOptions;
 use crate::plan::partition::Partition;
 
@@ -60,8 +62,19 @@ impl Scratch {
 pub struct StageRead {
     /// Stage that is read.
     pub stage: usize,
-    /// Chunks that are read, for each chunk of the reader.
-    pub spans: Vec<std::ops::Range<usize>>,
+    /// Chunks that are read, for each chunk of the reader. Chunks from `count` on are the first
+    /// again.
+    pub spans: Vec<Range<usize>>,
+    /// Number of chunks of that stage.
+    pub count: usize,
+}
+
+impl StageRead {
+    /// Returns the chunks that chunk `chunk` of the reader reads.
+    pub fn chunks(&self, chunk: usize) -> impl Iterator<Item = usize> + use<> {
+        let Range { start, end } = self.spans[chunk];
+        (start..end.min(self.count)).chain(0..end.saturating_sub(self.count))
+    }
 }
 
 /// A stage with everything that its schedule depends on.

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::winograd;
-use crate::model::graph::Window;
+use crate::model::graph::{Border, Window};
 use crate::tensor::Bytes;
 
 /// Rows of a Winograd tile. Chunks and bands have a multiple of this many rows, except the last.
@@ -30,6 +30,14 @@ impl RowRange {
     /// Returns the rows that are in both. There are none if `start >= end` in the result.
     pub fn intersect(self, other: Self) -> Self {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
+    }
+
+    /// Returns rows of a tensor of `height` rows in one or two pieces, as rows from `height` on are
+    /// the first again. Each piece comes with the number of rows before it.
+    pub fn pieces(self, height: u32) -> impl Iterator<Item = (Self, u32)> {
+        let first = Self { end: self.end.min(height), ..self };
+        let again = Self { start: 0, end: self.end.saturating_sub(height) };
+        std::iter::once((first, 0)).chain((again.end > 0).then_some((again, first.count())))
     }
 
     /// Cuts the rows into pieces of at most `most` rows, each but the last a multiple of
@@ -89,26 +97,48 @@ impl Partition {
         row_bytes / width * (u64::from(self.chunk(index).count()) * width).next_multiple_of(4)
     }
 
-    /// Returns the chunks that hold `rows`.
+    /// Returns the chunks that hold `rows`. Rows from the height on are the first again, and chunks
+    /// from [`Self::count`] on are, too.
     pub fn holding(&self, rows: RowRange) -> std::ops::Range<usize> {
-        (rows.start / self.rows) as usize..rows.end.div_ceil(self.rows) as usize
+        let start = (rows.start / self.rows) as usize;
+        let again = rows.end.saturating_sub(self.height).div_ceil(self.rows) as usize;
+        let end = if again > 0 { self.count() + again } else { rows.end.div_ceil(self.rows) as usize };
+        if end - start > self.count() { 0..self.count() } else { start..end }
     }
 }
 
 /// Returns the rows of the input, `height` rows high, that `window` reads for `rows` of its output.
-/// If `doubled`, the input is doubled before the window reads it.
+/// If `doubled`, the input is doubled before the window reads it. Rows from `height` on are the
+/// first again.
 pub fn reach(rows: RowRange, height: u32, window: Window, doubled: bool) -> RowRange {
     let factor = if doubled { 2 } else { 1 };
+    if window.border == Border::Opposite {
+        return reach_around(rows, height, factor);
+    }
     let first = |row: u32| row.saturating_mul(window.stride).saturating_sub(window.before());
     let last = (rows.end - 1).saturating_mul(window.stride).saturating_add(window.side);
     let end = last.saturating_sub(window.before()).min(height.saturating_mul(factor));
     RowRange { start: first(rows.start) / factor, end: end.div_ceil(factor) }
 }
 
+/// Returns the rows that a filter reads that sees the opposite side beyond the image, which is
+/// `factor` times as high as the input. All rows are rows `0..height`.
+fn reach_around(rows: RowRange, height: u32, factor: u32) -> RowRange {
+    let extent = height.saturating_mul(factor);
+    let start = rows.start.saturating_add(extent - 1) / factor;
+    let end = rows.end.saturating_add(extent).saturating_add(1).div_ceil(factor);
+    if end - start >= height {
+        return RowRange { start: 0, end: height };
+    }
+    let again = if start < height { 0 } else { height };
+    RowRange { start: start - again, end: end - again }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::model::graph::Border;
 
     #[test]
     fn chunks_cover_all_rows_once_and_fit() {
@@ -134,6 +164,27 @@ mod tests {
         assert!(matches!(Partition::new(64, Bytes(100), Bytes(1), Bytes(399)), Err(Error::TooLarge { .. })));
         let four = Partition::new(64, Bytes(100), Bytes(1), Bytes(400)).expect("four rows fit");
         assert_eq!(four, Partition { height: 64, rows: 4 });
+    }
+
+    #[test]
+    fn a_filter_that_sees_the_opposite_side_reaches_what_its_taps_touch() {
+        let window = Window { border: Border::Opposite, ..Window::same(3) };
+        for (height, factor) in (1..12).flat_map(|height| [(height, 1), (height, 2)]) {
+            let extent = height * factor;
+            for (start, end) in (0..extent).flat_map(|start| (start + 1..=extent).map(move |end| (start, end))) {
+                let rows = RowRange { start, end };
+                let reach = reach(rows, height, window, factor == 2);
+                assert!(reach.start < height && reach.count() <= height, "{rows:?} of {height}: {reach:?}");
+                let touched: BTreeSet<u32> =
+                    (start + extent - 1..=end + extent).map(|row| row % extent / factor).collect();
+                let reached = reach.pieces(height).flat_map(|(piece, _)| piece.start..piece.end);
+                assert_eq!(reached.collect::<BTreeSet<u32>>(), touched, "{rows:?} of {height}");
+                let partition = Partition { height, rows: 4 };
+                let held = partition.holding(reach).map(|index| index % partition.count());
+                let wanted = touched.iter().map(|row| *row as usize / 4);
+                assert_eq!(held.collect::<BTreeSet<usize>>(), wanted.collect(), "{rows:?} of {height}");
+            }
+        }
     }
 
     #[test]

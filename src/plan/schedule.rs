@@ -364,9 +364,9 @@ impl<'a> Building<'a> {
         let node = &nodes[stage];
         self.schedule.looks += 1;
         for read in &node.reads {
-            let (first, span) = (self.firsts[read.stage], read.spans[chunk].clone());
-            self.schedule.looks += span.len() as u64;
-            for chunk in span {
+            let first = self.firsts[read.stage];
+            self.schedule.looks += read.spans[chunk].len() as u64;
+            for chunk in read.chunks(chunk) {
                 if self.present[first + chunk] == ABSENT {
                     self.demand(read.stage, chunk);
                 }
@@ -381,10 +381,10 @@ impl<'a> Building<'a> {
         let (task, rows) = (self.schedule.tasks.len(), u64::from(node.partition.chunk(chunk).count()));
         let places = &mut self.schedule.places;
         for read in &node.reads {
-            let (first, span) = (self.firsts[read.stage], &read.spans[chunk]);
-            for place in &self.present[first + span.start..first + span.end] {
+            let first = self.firsts[read.stage];
+            for index in read.chunks(chunk) {
                 // Absent only if the schedule is given up.
-                if let Some(place) = places.get_mut(*place as usize) {
+                if let Some(place) = places.get_mut(self.present[first + index] as usize) {
                     place.last = task;
                 }
             }

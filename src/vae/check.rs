@@ -67,22 +67,22 @@ fn check_decode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
         ));
     }
     check_image(config.image_size(size, space))?;
-    check_least(config, "size of latents", size)?;
+    let least = config.least_latents();
+    check_least(least, "size of latents", size)?;
     match (request.tiling.grid(size), request.tiling.measured_size(size)) {
         // Other tools cut the VAE's own latents, and not patches.
         (Some(_), _) if config.patch > 1 && space == LatentSpace::Model => Err(needs_own(config)),
         (None, Some(_)) if step > 1 => Err(needs_own(config)),
         (Some(grid), _) => {
             check_sizes(&grid)?;
-            grid.sizes().into_iter().try_for_each(|(size, _)| check_least(config, "size of tiles", size))
+            grid.sizes().into_iter().try_for_each(|(size, _)| check_least(least, "size of tiles", size))
         }
         (None, _) => Ok(()),
     }
 }
 
-/// Returns an error for latents, or tiles of them, that are too small for the decoder.
-fn check_least(config: &AutoencoderConfig, what: &str, size: Size) -> Result<()> {
-    let least = config.least_latents();
+/// Returns an error for latents, or tiles of them, with a side of fewer than `least`.
+fn check_least(least: u32, what: &str, size: Size) -> Result<()> {
     if size.width.min(size.height) >= least {
         return Ok(());
     }
@@ -130,6 +130,7 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     if request.output != Output::Raw {
         return Err(Error::input("output", "raw, for an encode", format!("{:?}", request.output)));
     }
+    check_least(config.least_encoded(), "size of the image's latents", latents)?;
     check_size("image", latents)
 }
 

@@ -7,7 +7,7 @@ use crate::kernels::choice::{KernelChoice, MatmulTile};
 use crate::kernels::{Variant, matmul};
 use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::blocks::Part;
-use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, LatentSpace, Network};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, LatentSpace, Network, PaddingMode};
 use crate::model::graph::Graph;
 use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder};
 use crate::ordered::Set;
@@ -80,6 +80,11 @@ fn variants_with(
         odd_network(&[16, 32, 64, 64], 8, true),
         odd_network(&[20, 40], 4, true),
     ]);
+    for mode in PaddingMode::ALL {
+        let mut config = odd_network(&[16, 32], 8, true);
+        config.set_border(mode)?;
+        configs.push(config);
+    }
     let cases = if kind == DeviceKind::Cpu { CPU_CASES } else { GPU_CASES };
     let mut variants = Set::new();
     for config in &configs {
@@ -147,6 +152,7 @@ pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> Autoencode
         use_quant_conv: true,
         use_post_quant_conv: true,
         has_shortcuts: false,
+        padding_mode: PaddingMode::Zeros,
     };
     AutoencoderConfig { force_upcast: true, ..AutoencoderConfig::new(Network::Kl(network), 4) }
 }

@@ -36,7 +36,8 @@ pub struct WebCheckpoint {
 impl WebCheckpoint {
     /// Reads the headers of one file, or of all its shards. `config` is the text of config.json.
     /// `directions` says which weights are needed: `decode`, `encode` or `both`; for clips with
-    /// `clips`, else for images. `preview_rate`: see [`Checkpoint::at_preview_rate`].
+    /// `clips`, else for images. `preview_rate`: see [`Checkpoint::at_preview_rate`]; `border`: see
+    /// [`Checkpoint::with_border`].
     pub async fn open(
         sources: Vec<Source>,
         config: Option<String>,
@@ -44,6 +45,7 @@ impl WebCheckpoint {
         directions: &str,
         clips: bool,
         preview_rate: bool,
+        border: Option<String>,
     ) -> Result<Self> {
         let directions = parsed(directions)?;
         let rejection = Rejection::default();
@@ -55,6 +57,9 @@ impl WebCheckpoint {
         let mut checkpoint = rejection.pass_on(opened)?;
         if let Some(family) = family {
             checkpoint = checkpoint.with_family(&family)?;
+        }
+        if let Some(border) = border {
+            checkpoint = checkpoint.with_border(border.parse()?)?;
         }
         if preview_rate {
             checkpoint = checkpoint.at_preview_rate()?;

@@ -46,10 +46,13 @@ struct PictureFacts {
 #[wasm_bindgen(js_class = Planner)]
 impl WebPlanner {
     /// Makes a planner for a model and a device that need not exist. `preview_rate`: see
-    /// [`crate::Checkpoint::at_preview_rate`].
-    pub fn suppose(options: &JsValue, preview_rate: bool) -> Result<Self> {
+    /// [`crate::Checkpoint::at_preview_rate`]; `border`: see [`crate::Checkpoint::with_border`].
+    pub fn suppose(options: &JsValue, preview_rate: bool, border: Option<String>) -> Result<Self> {
         let supposed: Supposed = from_js("plan options", options)?;
         let (mut config, limits) = (supposed.config()?, supposed.limits()?);
+        if let Some(border) = border {
+            config.set_border(border.parse()?)?;
+        }
         if preview_rate {
             config.set_preview_rate()?;
         }

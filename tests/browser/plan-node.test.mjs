@@ -82,6 +82,16 @@ describe('planFor', () => {
     assert.match(encode, /previewRate: expected a decode with it/);
   });
 
+  it('plans the same memory for every border, and refuses other words and models', async () => {
+    const size = { family: 'sdxl', width: 64, height: 64 };
+    const native = shared(await planNatively('--family', 'sdxl', '--size', '64x64', '--border', 'reflect'));
+    assert.deepEqual(shared(await plan({ ...size, border: 'reflect', output: 'image-data' })), native);
+    const word = await plan(/** @type {any} */ ({ ...size, border: 'mirror' })).then(String, String);
+    assert.match(word, /border: expected one of zeros, reflect/);
+    const other = await plan({ ...size, family: 'taesd', border: 'reflect' }).then(String, String);
+    assert.match(other, /border: expected a model of AutoencoderKL's kind, found AutoencoderTiny/);
+  });
+
   it('takes the limits of a device from a file of the command line, or from an adapter', async () => {
     const size = { family: 'sd15', width: 768, height: 512, output: /** @type {const} */ ('image-data') };
     const { limits } = await planNatively('--family', 'sd15', '--size', '8x8');

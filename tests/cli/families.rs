@@ -298,6 +298,45 @@ fn relatives_of_flux2_are_told_by_their_pipeline_or_by_name() {
     }
 }
 
+/// Tests borders by the flag and by config.json. The flag goes first.
+#[test]
+fn borders_of_an_autoencoder_kl_are_stated() {
+    let folder = folder_of("toy_reflect");
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 4, 5, 11])));
+    let (image, moments) = (fixture("toy_reflect", "image"), fixture("toy_reflect", "moments"));
+    let check = |model: &str, more: &[&str]| {
+        assert_golden(&decoded(&folder, model, "latents.safetensors", more), &image);
+        assert_golden(&encoded(&folder, &[&["--moments"], more].concat()), &moments);
+    };
+    check("model", &[]);
+    let config = metadata_of("toy_reflect")["config"].replace(r#", "padding_mode": "reflect""#, "");
+    assert!(!config.contains("reflect"));
+    folder.write("model/config.json", config.as_bytes());
+    check("model", &["--border", "reflect"]);
+    folder.write("model/config.json", metadata_of("toy_reflect")["config"].replace("reflect", "replicate").as_bytes());
+    check("model", &["--border", "reflect"]);
+    let inspect = ["inspect", "--model", "model"];
+    let inspected = folder.run_without_adapter(&inspect).ok().stdout;
+    assert!(inspected.contains("beyond the borders        replicate"), "{inspected}");
+    let inspected = folder.run_without_adapter(&[inspect.as_slice(), &["--border", "reflect"]].concat()).ok().stdout;
+    assert!(inspected.contains("beyond the borders        reflect"), "{inspected}");
+
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 4, 1, 11])));
+    let words = ["at least 2x2 latents", "11x1"];
+    folder.decode(&["--border", "reflect", "-o", "out.png"]).failed("one row", 1, &words);
+    folder.write("image.npy", &write_npy(&formula::input("image", &[1, 3, 24, 15], 1.0)));
+    let words = ["at least 2x2 latents", "1x3"];
+    let narrow = ["--image", "image.npy", "--border", "reflect", "-o", "out.npy"];
+    folder.encode(&narrow).failed("one column", 1, &words);
+    folder.decode(&["--border", "mirror", "-o", "out.png"]).failed("no mode", 2, &["--border", "reflect", "circular"]);
+    let plan = ["plan", "--size", "64x64", "--border", "reflect", "--family"];
+    folder.run_without_adapter(&[plan.as_slice(), &["sdxl"]].concat()).ok();
+    for (family, name) in [("taesd", "AutoencoderTiny"), ("wan21", "AutoencoderKLWan")] {
+        let words = ["--border", "a model of AutoencoderKL's kind", name];
+        folder.run_without_adapter(&[plan.as_slice(), &[family]].concat()).failed(family, 1, &words);
+    }
+}
+
 #[test]
 fn latents_of_fibo_2_have_even_sides_and_no_tiles() {
     let folder = folder_of("toy_fibo2");

@@ -94,6 +94,7 @@ fn folder() -> Folder {
     let config = repository().join("tests/fixtures/configs/sd15.json");
     std::fs::copy(config, folder.path("sd-vae-ft-mse/config.json")).unwrap();
     write_hollow(&folder, "sd15.diffusers.json", "", "sdxl_vae.safetensors");
+    write_hollow(&folder, "sd15.diffusers.json", "", "eq_sdxl_vae.safetensors");
     write_hollow(&folder, "flux1.ae_safetensors.json", "", "ae.safetensors");
     // A small model for video, with a clip of five frames of 16 x 8 pixels.
     std::fs::create_dir(folder.path("wan_vae")).unwrap();

@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use wgvae::config::{AutoencoderConfig, DcBlock, DcLevel, FAMILIES, Family, Kl, Ltx2, Network, SizeChange, Tiny, Wan};
+use wgvae::config::{
+    AutoencoderConfig, DcBlock, DcLevel, FAMILIES, Family, Kl, Ltx2, Network, PaddingMode, SizeChange, Tiny, Wan,
+};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
@@ -145,7 +147,10 @@ fn network_changes() -> Vec<ConfigChange> {
         },
         |config, number, _, list| match &mut config.network {
             Network::Wan(wan) => vary_levels(wan, number, list),
-            Network::Kl(kl) => kl.has_shortcuts = list.len() % 2 == 0,
+            Network::Kl(kl) => {
+                kl.has_shortcuts = list.len() % 2 == 0;
+                kl.padding_mode = PaddingMode::ALL[list.len() % PaddingMode::ALL.len()];
+            }
             Network::Tiny(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) | Network::Dc(_) => {
                 config.out_channels = number;
             }

@@ -2,7 +2,7 @@
 //! the whole plan's to the bit.
 
 use proptest::prelude::*;
-use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::config::{AutoencoderConfig, Family, PaddingMode};
 use wgvae::device::DeviceLimits;
 use wgvae::images::Output;
 use wgvae::internals::odd_network;
@@ -59,10 +59,12 @@ impl Decode {
 /// the whole plan's picture.
 #[test]
 fn every_budget_gives_the_same_picture() {
-    for (name, channels, attention) in
-        [("attention", vec![16, 16, 16, 24], true), ("none", vec![16, 16, 16, 16], false)]
-    {
-        let config = odd_network(&channels, 8, attention);
+    for (name, channels, attention, padding_mode) in [
+        ("attention", vec![16, 16, 16, 24], true, PaddingMode::Zeros),
+        ("none", vec![16, 16, 16, 16], false, PaddingMode::Zeros),
+        ("the opposite side", vec![16, 16, 16, 16], false, PaddingMode::Circular),
+    ] {
+        let config = with_kl(odd_network(&channels, 8, attention), |kl| kl.padding_mode = padding_mode);
         let latents = formula::latents(&[config.latent_channels as usize, 12, 9]);
         let weights = formula::decoder(&config);
         let mut most_recomputed = 0;
@@ -106,10 +108,14 @@ fn every_budget_gives_the_same_picture() {
 /// bindings, as a multiple of the smallest that the model needs.
 fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize, Storage, u64)> {
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
-    let config = (channels, any::<bool>(), 1_u32..=2).prop_map(|(multiples, attention, layers_per_block)| {
-        let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
-        with_kl(odd_network(&channels, 4, attention), |kl| kl.layers_per_block = layers_per_block)
-    });
+    let mode = prop::sample::select(PaddingMode::ALL.as_slice());
+    let config =
+        (channels, any::<bool>(), 1_u32..=2, mode).prop_map(|(multiples, attention, layers_per_block, mode)| {
+            let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();
+            with_kl(odd_network(&channels, 4, attention), |kl| {
+                (kl.layers_per_block, kl.padding_mode) = (layers_per_block, mode);
+            })
+        });
     let storage = prop_oneof![Just(Storage::F32), Just(Storage::F16), Just(Storage::PackedF16), Just(Storage::FastF16)];
     (config, [1_usize..=14, 1_usize..=9], 0_u64..=16, 0..MODES.len(), storage, 1_u64..=8)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pollster::block_on;
 use serde_json::{Value, json};
-use wgvae::config::{AutoencoderConfig, Family, Network, OwnLatents};
+use wgvae::config::{AutoencoderConfig, Family, Network, OwnLatents, PaddingMode};
 use wgvae::files::{ByteSource, FileSource, LatentScale, Layout, MemorySource, Parameters, Variant};
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::{Checkpoint, Error, HostTensor, LatentSpace};
@@ -330,6 +330,29 @@ fn ltx2s_metadata_say_what_its_weights_do_not_show() {
         let text = open(list, &vae(stated)).expect_err("another network").to_string();
         assert!(wanted.iter().all(|words| text.contains(words)), "{text}");
     }
+}
+
+/// The weights of `AutoencoderKL` do not show borders either. The caller goes before config.json,
+/// and that before the metadata.
+#[test]
+fn borders_are_as_the_metadata_the_config_or_the_caller_say() {
+    let open = |mode: &str, config: Option<&str>| {
+        let metadata = json!({ "padding_mode": mode });
+        block_on(Checkpoint::from_source(Box::new(Hollow::new(&key_list("sd15.diffusers"), metadata, None)), config))
+    };
+    let mode = |checkpoint: &Checkpoint| checkpoint.config().network.kl().expect("an AutoencoderKL").padding_mode;
+    let stated = open("reflect", None).expect("a VAE");
+    assert_eq!(mode(&stated), PaddingMode::Reflect);
+    let stated = stated.with_family("sdxl").expect("fits");
+    assert_eq!(mode(&stated), PaddingMode::Reflect);
+    assert_eq!(mode(&stated.with_border(PaddingMode::Zeros).expect("an AutoencoderKL")), PaddingMode::Zeros);
+    let text = open("mirror", None).expect_err("unknown").to_string();
+    assert!(text.contains("\"padding_mode\": expected one of zeros, reflect"), "{text}");
+
+    let mut config: Value = serde_json::from_str(include_str!("../fixtures/configs/sd15.json")).expect("JSON");
+    assert_eq!(mode(&open("reflect", Some(&config.to_string())).expect("a VAE")), PaddingMode::Zeros);
+    config["padding_mode"] = json!("replicate");
+    assert_eq!(mode(&open("reflect", Some(&config.to_string())).expect("a VAE")), PaddingMode::Replicate);
 }
 
 #[test]

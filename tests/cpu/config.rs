@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wgvae::Size;
 use wgvae::internals::names::{half_prefix, translate};
-use wgvae::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, Tiny, Wan};
+use wgvae::model::config::{
+    AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, PaddingMode, Tiny, Wan,
+};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
 
@@ -188,6 +190,7 @@ fn absent_fields_have_the_defaults_of_diffusers() {
         use_quant_conv: true,
         use_post_quant_conv: true,
         has_shortcuts: false,
+        padding_mode: PaddingMode::Zeros,
     };
     let expected = AutoencoderConfig {
         scaling_factor: 0.18215,
@@ -217,6 +220,40 @@ fn a_decoder_of_its_own_width_counts() {
     let kl = config.network.kl().expect("an AutoencoderKL");
     assert_eq!(kl.decoder_channels(), [96, 192, 384, 384]);
     assert_eq!(kl.block_out_channels, [128, 256, 512, 512]);
+}
+
+#[test]
+fn padding_mode_is_what_convolutions_see_beyond_the_borders() {
+    for mode in PaddingMode::ALL {
+        let mut expected = AutoencoderConfig::from_json(&fixture("configs/sd15.json")).expect("valid");
+        expected.set_border(mode).expect("an AutoencoderKL");
+        let stated = with_field("padding_mode", json!(mode.name()));
+        assert_eq!(AutoencoderConfig::from_json(&stated).expect("valid"), expected);
+        assert_eq!(mode.name().parse::<PaddingMode>().expect("a name"), mode);
+        assert_eq!(json!(expected)["padding_mode"], mode.name());
+    }
+    for value in [json!("mirror"), json!(1)] {
+        let text = AutoencoderConfig::from_json(&with_field("padding_mode", value)).expect_err("unknown").to_string();
+        assert!(text.contains("\"padding_mode\": expected one of zeros, reflect"), "{text}");
+    }
+    let text = "Reflect".parse::<PaddingMode>().expect_err("unknown").to_string();
+    assert!(text.contains("border: expected one of zeros, reflect") && text.contains("\"Reflect\""), "{text}");
+}
+
+/// Other networks have borders of their own, or none but zeros are known.
+#[test]
+fn only_an_autoencoder_kl_has_a_padding_mode() {
+    for name in ["taesd", "wan21", "ltx2", "hunyuan_video15", "seedvr2"] {
+        let text = family_of(name).set_border(PaddingMode::Reflect).expect_err(name).to_string();
+        assert!(text.contains("border: expected a model of AutoencoderKL's kind"), "{text}");
+    }
+    family_of("hunyuan_image").set_border(PaddingMode::Reflect).expect("it has its convolutions");
+    let tiny = |mode: &str| {
+        AutoencoderConfig::from_json(&json!({ "_class_name": "AutoencoderTiny", "padding_mode": mode }).to_string())
+    };
+    tiny("zeros").expect("what it has");
+    let text = tiny("reflect").expect_err("other borders").to_string();
+    assert!(text.contains("\"padding_mode\": expected \"zeros\""), "{text}");
 }
 
 #[test]

@@ -122,6 +122,20 @@ fn kl() {
 }
 
 #[test]
+fn borders_of_kl() {
+    for name in [
+        "toy_reflect",
+        "toy_reflect_direct",
+        "toy_replicate",
+        "toy_circular",
+        "toy_circular_direct",
+        "toy_hunyuan_image_reflect",
+    ] {
+        family(name);
+    }
+}
+
+#[test]
 fn flux2() {
     family("toy_flux2");
     family("toy_flux2_small_decoder");

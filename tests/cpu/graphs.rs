@@ -94,6 +94,20 @@ fn autoencoder_kl() {
 }
 
 #[test]
+fn borders_of_autoencoder_kl() {
+    for name in [
+        "toy_reflect",
+        "toy_reflect_direct",
+        "toy_replicate",
+        "toy_circular",
+        "toy_circular_direct",
+        "toy_hunyuan_image_reflect",
+    ] {
+        check_fixture(name);
+    }
+}
+
+#[test]
 fn flux2() {
     check_fixture("toy_flux2");
     check_fixture("toy_flux2_small_decoder");

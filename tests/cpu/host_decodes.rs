@@ -27,6 +27,12 @@ fn every_network_agrees_with_its_class() {
     for name in [
         "toy_odd",
         "toy_no_attention",
+        "toy_reflect",
+        "toy_reflect_direct",
+        "toy_replicate",
+        "toy_circular",
+        "toy_circular_direct",
+        "toy_hunyuan_image_reflect",
         "toy_flux2",
         "toy_flux2_small_decoder",
         "toy_ideogram4",
@@ -70,13 +76,15 @@ fn decode(cpu: &Cpu, golden: &Golden, budget: Option<Bytes>) -> (Vec<f32>, Bytes
 
 #[test]
 fn budgets_and_threads_change_no_bit() {
-    let golden = Golden::open("toy_odd");
-    let (whole, peak) = decode(&cpu(2), &golden, None);
-    for (part, threads) in [(9, 1), (8, 3)] {
-        let budget = Bytes(peak.0 / 10 * part);
-        let (pixels, peak) = decode(&cpu(threads), &golden, Some(budget));
-        assert!(peak <= budget, "{peak} of {budget}");
-        assert_same_bits(&pixels, &whole, &format!("within {budget} on {threads} threads"));
+    for name in ["toy_odd", "toy_reflect", "toy_circular"] {
+        let golden = Golden::open(name);
+        let (whole, peak) = decode(&cpu(2), &golden, None);
+        for (part, threads) in [(9, 1), (8, 3)] {
+            let budget = Bytes(peak.0 / 10 * part);
+            let (pixels, peak) = decode(&cpu(threads), &golden, Some(budget));
+            assert!(peak <= budget, "{name}: {peak} of {budget}");
+            assert_same_bits(&pixels, &whole, &format!("{name} within {budget} on {threads} threads"));
+        }
     }
 }
 

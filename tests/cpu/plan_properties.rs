@@ -2,7 +2,7 @@
 //! models.
 
 use proptest::prelude::*;
-use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::config::{AutoencoderConfig, Family, PaddingMode};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::Output;
 use wgvae::internals::odd_network;
@@ -21,13 +21,15 @@ type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);
 
 fn configs() -> impl Strategy<Value = AutoencoderConfig> {
     let channels = prop::collection::vec(1_u32..=4, 1..=4);
-    (channels, 1_u32..=6, 1_u32..=17, 1_u32..=2, any::<(bool, bool)>()).prop_map(
-        |(multiples, groups, latent_channels, layers_per_block, (attention, use_post_quant_conv))| {
+    let mode = prop::sample::select(PaddingMode::ALL.as_slice());
+    (channels, 1_u32..=6, 1_u32..=17, 1_u32..=2, any::<(bool, bool)>(), mode).prop_map(
+        |(multiples, groups, latent_channels, layers_per_block, (attention, use_post_quant_conv), mode)| {
             // Any multiple of the groups: 1 and 3 channels a group are padded, too.
             let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * groups * 2).collect();
             let config = AutoencoderConfig { latent_channels, ..odd_network(&channels, groups, attention) };
             with_kl(config, |kl| {
                 (kl.layers_per_block, kl.use_post_quant_conv) = (layers_per_block, use_post_quant_conv);
+                kl.padding_mode = mode;
             })
         },
     )

@@ -160,6 +160,14 @@ fn a_large_picture_of_a_toy() {
 }
 
 #[test]
+fn a_large_picture_with_other_borders() {
+    for name in ["toy_reflect", "toy_circular"] {
+        let [recomputed, ..] = Sweep::new(name, [64, 48], Precision::F32).run(&parts_of_twenty());
+        assert!(recomputed >= 1, "{name}: {recomputed} compute again");
+    }
+}
+
+#[test]
 fn a_large_picture_of_a_toy_in_half_precision() {
     let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::F16).run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");

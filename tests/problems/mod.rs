@@ -66,7 +66,7 @@ pub(crate) struct Problem {
 pub(crate) const STORAGES: [Storage; 3] = [Storage::F32, Storage::F16, Storage::PackedF16];
 
 /// Borders of filters that keep the size. The first is that of most networks.
-const BORDERS: [Border; 3] = [Border::Around, Border::Mirror, Border::Copies];
+const BORDERS: [Border; 4] = [Border::Around, Border::Mirror, Border::Copies, Border::Opposite];
 
 /// Returns all problems that `WGVAE_PROBLEMS` selects.
 pub(crate) fn all() -> Vec<Problem> {

@@ -24,8 +24,9 @@ pub(super) fn problems() -> Vec<Problem> {
             {
                 for doubling in [None, Some(Doubling::Nearest), Some(Doubling::Shuffle)] {
                     if doubling.is_none() || (shape.0 % 2 == 0 && shape.1 % 2 == 0) {
-                        let plain = activation.is_none() && doubling.is_none();
-                        let borders: &[Border] = if plain { &BORDERS } else { &BORDERS[..1] };
+                        // Networks with other borders have no ReLU and do not shuffle.
+                        let common = activation == Some(Activation::Relu) || doubling == Some(Doubling::Shuffle);
+                        let borders: &[Border] = if common { &BORDERS[..1] } else { &BORDERS };
                         for &border in borders {
                             let prologue = WinogradPrologue { normalize, activation, doubling, border };
                             problems.push(input_problem(kernel, shape, (1, 0), prologue));

@@ -4,7 +4,7 @@
 use wgvae::Storage;
 use wgvae::kernels::conv2d_direct::Conv2dDirectParams;
 
-use super::{Call, RELU, activate, at, each, seen_at};
+use super::{Call, RELU, activate, at, each, place_of, seen_at};
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: Conv2dDirectParams = call.params();
@@ -27,8 +27,8 @@ pub(super) fn run(call: &mut Call<'_>) {
                 let (py, px) = (image_y + tap / 3 % 3 - 1, image_x + tap % 3 - 1);
                 let [py, px] = [seen_at(py, p.height, beyond), seen_at(px, p.width, beyond)];
                 let (Some(py), Some(px)) = (py, px) else { continue };
-                let row = (py >> shift) - i64::from(p.x_row0);
-                let pixel = at(row) * at(p.x_width) + at(px >> shift);
+                let row = place_of(py >> shift, p.x_row0, p.height >> shift, beyond);
+                let pixel = row * at(p.x_width) + at(px >> shift);
                 let source = (pixel * at(p.frames_in) + frame + at(tap / 9)) * c_in4;
                 for k in 0..c_in4 * 4 {
                     let factor = f64::from(x[source + k / 4][k % 4]);

@@ -307,11 +307,11 @@ fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tenso
     let c_out = bias.len();
     let (side, stride) = (size(conv.window.side), size(conv.window.stride));
     let before = match conv.window.border {
-        Border::Around | Border::Mirror | Border::Copies => side / 2,
+        Border::Around | Border::Mirror | Border::Copies | Border::Opposite => side / 2,
         Border::After => 0,
     };
     let after = match conv.window.border {
-        Border::Around | Border::Mirror | Border::Copies => side / 2,
+        Border::Around | Border::Mirror | Border::Copies | Border::Opposite => side / 2,
         Border::After => 1,
     };
     let extent = |extent: usize| (extent + before + after - side) / stride + 1;
@@ -327,6 +327,7 @@ fn convolution(conv: &Conv2d, filter: &[f64], bias: &[f64], x: &Tensor) -> Tenso
                         match conv.window.border {
                             Border::Mirror => mirrored(from, extent),
                             Border::Copies => from.clamp(1, extent),
+                            Border::Opposite => (from + extent - 1) % extent + 1,
                             Border::Around | Border::After => from,
                         }
                     });

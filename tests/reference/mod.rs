@@ -41,7 +41,8 @@ pub(crate) struct Call<'a> {
 }
 
 /// Returns the row or column that is read at `position` of `extent`. `None` if it is zero there.
-/// `beyond` is 1 for mirrored pixels there, and 2 for copies of the first and last.
+/// `beyond` is 1 for mirrored pixels there, 2 for copies of the first and last, and 3 for pixels at
+/// the opposite side.
 fn seen_at(position: i64, extent: u32, beyond: u32) -> Option<i64> {
     let last = i64::from(extent) - 1;
     match (position, beyond) {
@@ -49,8 +50,17 @@ fn seen_at(position: i64, extent: u32, beyond: u32) -> Option<i64> {
         (_, 1) if position == last + 1 => Some((last - 1).max(0)),
         (-1, 2) => Some(0),
         (_, 2) if position == last + 1 => Some(last),
+        (-1, 3) => Some(last),
+        (_, 3) if position == last + 1 => Some(0),
         _ => (0..=last).contains(&position).then_some(position),
     }
+}
+
+/// Returns the place of `row` in rows that begin with `row0` of `rows`. With `beyond` 3, the first
+/// row follows the last.
+fn place_of(row: i64, row0: i32, rows: u32, beyond: u32) -> usize {
+    let place = row - i64::from(row0);
+    at(if beyond == 3 { place.rem_euclid(i64::from(rows)) } else { place })
 }
 
 /// Runs the twin of the call's kernel.

@@ -4,7 +4,7 @@ use wgvae::Storage;
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::winograd::{InParams, PAIRS_IN};
 
-use super::{A, B, Call, activate, at, round, seen_at, times_both};
+use super::{A, B, Call, activate, at, place_of, round, seen_at, times_both};
 
 /// Tiles of a workgroup, as in the shader.
 const WORKGROUP_TILES: u32 = 16;
@@ -38,7 +38,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let pixel = |py: i64, px: i64, channel: usize, lane: usize| {
         let [py, px] = [seen_at(py, p.height, beyond), seen_at(px, p.width, beyond)];
         let (Some(py), Some(px)) = (py, px) else { return 0.0 };
-        let row = at((py >> shift) - i64::from(p.x_row0));
+        let row = place_of(py >> shift, p.x_row0, p.height >> shift, beyond);
         let source = row * at(p.x_width) + at(px >> shift);
         // The part selects one of the four pixels in the channels of a pixel's frame.
         let (parts, part) = if shuffle { (4, at(py % 2) * 2 + at(px % 2)) } else { (1, 0) };

@@ -161,6 +161,8 @@ export interface PlanForOptions {
   frames?: number;
   /** As in {@link ModelOptions}. Not with `direction: 'encode'`. */
   previewRate?: boolean;
+  /** See {@link ModelOptions.border}. */
+  border?: ModelOptions['border'];
   /** Direction to plan. Default: `decode`. */
   direction?: 'decode' | 'encode';
   /** As in {@link ModelOptions}. */
@@ -242,6 +244,12 @@ export interface ModelOptions extends DeviceOptions {
    * they are.
    */
   family?: string;
+  /**
+   * Pixels beyond a picture's borders, as torch's `padding_mode`, for models of `AutoencoderKL`'s
+   * kind: `reflect` for EQ-SDXL-VAE, `circular` for seamless textures. Default: as the files say,
+   * or else `zeros`.
+   */
+  border?: 'zeros' | 'reflect' | 'replicate' | 'circular';
   /**
    * Precision of weights and activations. `auto` (default) is f16 where that saves memory and keeps
    * the picture; `f32` is exact. `fast` is f16 with less memory traffic and a few times its error;

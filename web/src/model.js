@@ -68,7 +68,7 @@ export function readsOf(reads, source) {
  * Opens the files and reads their headers.
  * @param {Wasm} wasm
  * @param {Pick<import('./index.js').ModelOptions, 'model' | 'config' | 'family' | 'clips' |
- * 'previewRate'>} options
+ * 'previewRate' | 'border'>} options
  * @param {Directions} directions
  * @param {Access} access
  */
@@ -76,7 +76,7 @@ export async function openModel(wasm, options, directions, access) {
   const { text, sources, family } = await openFiles(options, access);
   try {
     const counted = sources.map((source) => new CountedSource(source));
-    return new Model(await wasm.Checkpoint.open(counted, text, family, directions, options.clips ?? false, options.previewRate ?? false), counted);
+    return new Model(await wasm.Checkpoint.open(counted, text, family, directions, options.clips ?? false, options.previewRate ?? false, options.border), counted);
   } catch (error) {
     for (const source of sources) source.release?.();
     throw error;

@@ -46,6 +46,7 @@ export const OF_MODELS = {
   unscaled: FLAG,
   clips: FLAG,
   previewRate: FLAG,
+  border: oneOf('zeros', 'reflect', 'replicate', 'circular'),
   memoryBudget: WHOLE,
   leastMemory: FLAG,
   parking: oneOf('auto', 'on', 'off'),

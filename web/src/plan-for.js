@@ -21,6 +21,7 @@ const OPTIONS = {
   height: undefined,
   frames: WHOLE,
   previewRate: OF_MODELS.previewRate,
+  border: OF_MODELS.border,
   direction: oneOf('decode', 'encode'),
   precision: OF_MODELS.precision,
   unscaled: OF_MODELS.unscaled,
@@ -54,7 +55,7 @@ const OF_ADAPTERS = /** @type {const} */ ({
  */
 export async function planFor(options) {
   check(options);
-  const { family, config, device, direction, precision, unscaled, memoryBudget, frames, previewRate, limits } = options;
+  const { family, config, device, direction, precision, unscaled, memoryBudget, frames, previewRate, border, limits } = options;
   const cores = device === 'cpu';
   if (cores && limits) throw mismatch('input', 'limits', 'none for the CPU', kindOf(limits));
   try {
@@ -63,7 +64,7 @@ export async function planFor(options) {
     const text = config === undefined ? undefined : await readText(config, access, 'config');
     // Weights are placed as for a model that is loaded for this call alone.
     const weights = { direction, clips: frames !== undefined, weightsOnHost: memoryBudget !== undefined };
-    const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, cores, limits: limits && limitsOf(limits) }, previewRate ?? false);
+    const planner = wasm.Planner.suppose({ family, config: text, precision, unscaled, ...weights, cores, limits: limits && limitsOf(limits) }, previewRate ?? false, border);
     try {
       return frames === undefined ? planOfPicture(planner, options) : planOfClip(planner, options, frames);
     } finally {

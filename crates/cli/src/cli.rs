@@ -312,6 +312,8 @@ struct PlanArgs {
     /// Published model instead of a file: sd15, sdxl, sd3, flux1 and others
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
+    #[command(flatten)]
+    border: BorderOption,
     /// Weight files to prefer, such as fp16
     #[arg(long, value_enum, requires = "model")]
     variant: Option<VariantArg>,
@@ -390,6 +392,8 @@ struct ModelArgs {
     /// and others
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
+    #[command(flatten)]
+    border: BorderOption,
     /// Weight files to prefer, such as fp16
     #[arg(long, value_enum)]
     variant: Option<VariantArg>,
@@ -397,7 +401,46 @@ struct ModelArgs {
 
 impl ModelArgs {
     async fn open(&self) -> Result<wgvae::Checkpoint> {
-        open(&self.model, self.family.as_deref(), self.variant).await
+        self.border.set(open(&self.model, self.family.as_deref(), self.variant).await?)
+    }
+}
+
+/// Pixels that convolutions see beyond the borders of their input.
+#[derive(Debug, Clone, Copy, Args)]
+struct BorderOption {
+    /// Pixels beyond a picture's borders, as torch's `padding_mode`, for `AutoencoderKL` and its
+    /// kind: reflect for EQ-SDXL-VAE, circular for seamless textures [default: as the files say, or
+    /// else zeros]
+    #[arg(long, value_enum, value_name = "MODE")]
+    border: Option<BorderArg>,
+}
+
+impl BorderOption {
+    /// Sets the borders of a model, if they are given.
+    fn set(self, checkpoint: wgvae::Checkpoint) -> Result<wgvae::Checkpoint> {
+        match self.border {
+            None => Ok(checkpoint),
+            Some(mode) => checkpoint.with_border(mode.into()).map_err(|error| of_flag(error, "--border")),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BorderArg {
+    Zeros,
+    Reflect,
+    Replicate,
+    Circular,
+}
+
+impl From<BorderArg> for wgvae::config::PaddingMode {
+    fn from(border: BorderArg) -> Self {
+        match border {
+            BorderArg::Zeros => Self::Zeros,
+            BorderArg::Reflect => Self::Reflect,
+            BorderArg::Replicate => Self::Replicate,
+            BorderArg::Circular => Self::Circular,
+        }
     }
 }
 

@@ -17,6 +17,23 @@ from wgvae._vae import Vae
 from wgvae.diffusers._files import WEIGHTS, Hub, find, find_single
 
 
+def border_of(model: torch.nn.Module) -> dict[str, Any]:
+    """Returns the argument ``border`` for what the convolutions of ``model`` see beyond borders.
+
+    No config of diffusers has it: scripts set it for models such as EQ-SDXL-VAE.
+
+    Raises
+    ------
+    InputError
+        If the convolutions differ.
+    """
+    convolutions = [part for part in model.modules() if isinstance(part, torch.nn.Conv2d)]
+    modes = sorted({part.padding_mode for part in convolutions if any(part.padding)})
+    if len(modes) > 1:
+        raise wrong("model", "convolutions of one padding_mode", ", ".join(modes))
+    return {"border": mode for mode in modes if mode != "zeros"}
+
+
 class Loadable:
     """The part of :class:`EngineModel` that opens and saves files."""
 
@@ -175,7 +192,7 @@ class Loadable:
         folder = tempfile.mkdtemp(prefix="wgvae-")
         try:
             model.save_pretrained(folder)
-            vae = Vae.from_pretrained(folder, **engine)
+            vae = Vae.from_pretrained(folder, **(border_of(model) | engine))
             wrapped = cls._wrap(vae, memory_budget, dtype=dtype or torch_dtype or model.dtype)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)

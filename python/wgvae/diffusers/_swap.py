@@ -11,6 +11,7 @@ from wgvae._arrays import wrong
 from wgvae._vae import Vae
 from wgvae.diffusers import _images, _videos
 from wgvae.diffusers._files import tensors
+from wgvae.diffusers._load import border_of
 from wgvae.diffusers._model import EngineModel
 
 CLASSES: dict[str, type[EngineModel]] = {
@@ -119,7 +120,7 @@ def _stored(own: Any, engine: dict[str, Any]) -> Vae | None:
     folder = Path(own.config.get("_name_or_path") or "")
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         return None
-    vae = Vae.from_pretrained(folder, **engine)
+    vae = Vae.from_pretrained(folder, **(border_of(own) | engine))
     if _holds(vae.facts["files"], own):
         return vae
     vae.close()

@@ -31,7 +31,7 @@ class Actor:
         self.job = job
         self.output = Path(job["output"])
         self.adapter, self.lock = _claim(job["device"], job["adapter"])
-        settings = {name: job[name] for name in ("device", "precision", "family")}
+        settings = {name: job[name] for name in ("device", "precision", "family", "border")}
         if _may_be_on_cores(settings, self.adapter):
             settings["threads"] = job["threads"]
         self.vae = wgvae.Vae.from_pretrained(job["model"], adapter=self.adapter, **settings)

@@ -83,6 +83,7 @@ def encode_dataset(
     adapter: str | int | None = None,
     precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
+    border: Literal["zeros", "reflect", "replicate", "circular"] | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:
     """Encodes all pictures of ``source`` to shards of latents in the folder ``output``.
@@ -126,7 +127,7 @@ def encode_dataset(
         See :meth:`wgvae.Vae.from_pretrained`.
     adapter
         Adapter of all actors. None gives each actor a discrete GPU of its node for itself.
-    precision, family
+    precision, family, border
         See :meth:`wgvae.Vae.from_pretrained`.
     memory_budget
         See :meth:`wgvae.Vae.decode`.
@@ -143,7 +144,7 @@ def encode_dataset(
     if dtype not in ("float32", "float16"):
         raise wrong("dtype", '"float32" or "float16"', repr(dtype))
     shards = list_shards(os.fspath(source), shard_rows, latents=False)
-    job = _job(output, model, format, device, num_cpus, adapter, precision, family, memory_budget) | settings
+    job = _job(output, model, format, device, num_cpus, adapter, precision, family, border, memory_budget) | settings
     return _run(Encoder, job, shards, workers, num_cpus, resources)
 
 
@@ -160,6 +161,7 @@ def decode_dataset(
     adapter: str | int | None = None,
     precision: Literal["auto", "f16", "f32", "fast"] = "auto",
     family: str | None = None,
+    border: Literal["zeros", "reflect", "replicate", "circular"] | None = None,
     memory_budget: int | str | None = None,
 ) -> Report:
     """Decodes all latents of ``source`` to PNG files in the folder ``output``.
@@ -170,7 +172,7 @@ def decode_dataset(
     """
     _check(format, IMAGES, workers, 1, memory_budget)
     shards = list_shards(os.fspath(source), 1, latents=True)
-    job = _job(output, model, format, device, num_cpus, adapter, precision, family, memory_budget)
+    job = _job(output, model, format, device, num_cpus, adapter, precision, family, border, memory_budget)
     return _run(Decoder, job, shards, workers, num_cpus, resources)
 
 
@@ -193,6 +195,7 @@ def _job(
     adapter: str | int | None,
     precision: str,
     family: str | None,
+    border: str | None,
     memory_budget: int | str | None,
 ) -> dict[str, Any]:
     if os.fspath(model).startswith("hf:"):
@@ -206,6 +209,7 @@ def _job(
         "adapter": adapter,
         "precision": precision,
         "family": family,
+        "border": border,
         "memory_budget": memory_budget,
     }
 
@@ -252,7 +256,7 @@ def _run(actor: type[Actor], job: dict[str, Any], shards: list[Shard], workers: 
 def _begun(actor: type[Actor], job: dict[str, Any], shards: list[Shard]) -> dict[str, Any]:
     """Returns everything that the results of a job depend on, files as hashes."""
     # Reads the files without a device, as the driver may have no GPU.
-    known = json.loads(_native.inspect(job["model"], job["family"]))
+    known = json.loads(_native.inspect(job["model"], job["family"], job["border"]))
     files = {Path(name).name: sha256_of_file(name) for name in known["files"]}
     # Place and memory do not change the results on one kind of device.
     kept = {name: value for name, value in job.items() if name not in ("output", "model", "threads", "adapter", "memory_budget")}

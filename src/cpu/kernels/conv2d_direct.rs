@@ -2,7 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::border::read_at;
+use super::border::{place_of, read_at};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{self, dispatch, load, relu, store};
 use crate::cpu::parallel::*;
@@ -68,7 +68,8 @@ impl Convolution<'_> {
         let row = read_at(row, p.height, self.beyond)?;
         let column = read_at(column, p.width, self.beyond)?;
         let shift = u32::from(self.doubled);
-        let index = ((row >> shift) - i64::from(p.x_row0)) * i64::from(p.x_width) + (column >> shift);
+        let row_of_x = place_of(row >> shift, p.x_row0, p.height >> shift, self.beyond);
+        let index = row_of_x * i64::from(p.x_width) + (column >> shift);
         Some(usize::try_from(index).unwrap_or(usize::MAX) * at(p.frames_in) * at4(p.c_in4))
     }
 }

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::border::read_at;
+use super::border::{place_of, read_at};
 use super::norm_table::NormTable;
 use super::points::{ALL, parts};
 use crate::cpu::call::{Call, at, at4};
@@ -65,7 +65,8 @@ impl Image<'_> {
         let row = read_at(row, p.height, self.beyond)?;
         let column = read_at(column, p.width, self.beyond)?;
         let shift = u32::from(self.doubled);
-        let index = ((row >> shift) - i64::from(p.x_row0)) * i64::from(p.x_width) + (column >> shift);
+        let row_of_x = place_of(row >> shift, p.x_row0, p.height >> shift, self.beyond);
+        let index = row_of_x * i64::from(p.x_width) + (column >> shift);
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         if !self.shuffled {
             return Some(index * at4(p.channels4));

@@ -4,7 +4,8 @@
 use super::families::{dc, hunyuan_image, hunyuan_video, ltx2, qwen_image21, tiny_network, wan21};
 use super::fields::{Fields, show};
 use super::{
-    AutoencoderConfig, Dc, DcBlock, DcLevel, Kl, Ltx2, Network, OwnLatents, SizeChange, Tiny, Wan, invalid, single,
+    AutoencoderConfig, Dc, DcBlock, DcLevel, Kl, Ltx2, Network, OwnLatents, PaddingMode, SizeChange, Tiny, Wan,
+    invalid, single,
 };
 use crate::error::{Error, Result};
 use crate::model::graph::Activation;
@@ -381,6 +382,7 @@ fn kl(fields: &Fields<'_>, default_channels: &[u32], default_layers: u32) -> Res
         use_quant_conv: fields.flag("use_quant_conv")?.unwrap_or(true),
         use_post_quant_conv: fields.flag("use_post_quant_conv")?.unwrap_or(true),
         has_shortcuts: false,
+        padding_mode: PaddingMode::Zeros,
     })
 }
 

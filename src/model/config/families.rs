@@ -2,7 +2,8 @@
 //! from its code if there is none (TAEF2, `SeedVR`).
 
 use super::{
-    AutoencoderConfig, Dc, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan,
+    AutoencoderConfig, Dc, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, PaddingMode, SeedVr, SizeChange, Tiny,
+    Wan,
 };
 use crate::error::{Error, Result};
 
@@ -100,6 +101,7 @@ fn kl() -> Kl {
         use_quant_conv: true,
         use_post_quant_conv: true,
         has_shortcuts: false,
+        padding_mode: PaddingMode::Zeros,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::invalid;
+use super::{PaddingMode, invalid};
 use crate::error::Result;
 
 /// The fields by name. Null counts as absent, like `None` in Python.
@@ -63,6 +63,11 @@ impl<'a> Fields<'a> {
             "reflect" => Some(true),
             _ => None,
         })
+    }
+
+    /// Reads what convolutions see beyond the borders of their input.
+    pub(super) fn padding_mode(&self, field: &str) -> Result<Option<PaddingMode>> {
+        self.one(field, &PaddingMode::expected(), |mode| PaddingMode::named(mode.as_str()?))
     }
 
     /// Reads a number.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::classes::CLASSES;
 use super::fields::{Fields, show};
-use super::{AutoencoderConfig, invalid};
+use super::{AutoencoderConfig, Network, invalid};
 use crate::error::Result;
 
 /// Longest text accepted as a config, in bytes. Published configs have about a thousand. Parsed
@@ -24,13 +24,23 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
     let fields = Fields::new(&object);
     let class = fields.get("_class_name");
     match CLASSES.iter().find(|(name, _)| class.and_then(Value::as_str) == Some(name)) {
-        Some((_, read)) => read(&fields),
+        Some((_, read)) => with_borders(read(&fields)?, &fields),
         None => {
             let names: Vec<String> = CLASSES.iter().map(|(name, _)| format!("\"{name}\"")).collect();
             let found = class.map_or("nothing".to_owned(), show);
             Err(invalid("_class_name", format!("one of {}", names.join(", ")), found))
         }
     }
+}
+
+/// Returns `config` with the borders that a field states. No class of diffusers has the field, but
+/// people add it for models like EQ-SDXL-VAE.
+fn with_borders(mut config: AutoencoderConfig, fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    match &mut config.network {
+        Network::Kl(kl) => kl.padding_mode = fields.padding_mode("padding_mode")?.unwrap_or_default(),
+        _ => fields.only("padding_mode", "\"zeros\"")?,
+    }
+    Ok(config)
 }
 
 /// True if this crate can read config.json of models of diffusers' class `name`.

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::dc::Dc;
+use super::dc::{Dc, same_levels};
 use super::hunyuan_video::HunyuanVideo;
 use super::ltx2::Ltx2;
+use super::padding::PaddingMode;
 
-use super::dc::same_levels;
 use crate::model::graph::{Regroup, Resize};
 
 /// A network, with everything that its graph depends on except the channels of image and latents.
@@ -54,6 +54,8 @@ pub struct Kl {
     /// True if a shortcut without weights leads around each size change, and around the layers next
     /// to the latents, as in HunyuanImage 2.1. Sizes then change by moving pixels into channels.
     pub has_shortcuts: bool,
+    /// Pixels that 3x3 convolutions see beyond the borders of their input.
+    pub padding_mode: PaddingMode,
 }
 
 impl Kl {
@@ -244,6 +246,8 @@ pub(crate) struct NetworkFacts {
     pub(crate) keeps_all: bool,
     /// Fewest latents along each side that the decoder takes: 2 if it mirrors its borders.
     pub(crate) least_latents: u32,
+    /// Fewest latents along each side that the encoder can make.
+    pub(crate) least_encoded: u32,
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
     /// rows and columns that do not fill a square.
     pub(crate) image_patch: u32,
@@ -253,10 +257,10 @@ pub(crate) struct NetworkFacts {
     pub(crate) overlaps: u32,
 }
 
-impl Network {
-    /// Returns the facts about this network that need no graph.
-    pub(crate) fn facts(&self) -> NetworkFacts {
-        let image = |name, levels| NetworkFacts {
+impl NetworkFacts {
+    /// Returns the facts about a network for images that has moments and no peculiarity.
+    fn of_image(name: &'static str, levels: usize) -> Self {
+        Self {
             name,
             levels,
             rounds_up: false,
@@ -266,12 +270,24 @@ impl Network {
             fills_parts: false,
             keeps_all: false,
             least_latents: 1,
+            least_encoded: 1,
             image_patch: 1,
             upscale: 1,
             overlaps: 4,
-        };
+        }
+    }
+}
+
+impl Network {
+    /// Returns the facts about this network that need no graph.
+    pub(crate) fn facts(&self) -> NetworkFacts {
+        let image = NetworkFacts::of_image;
         match self {
-            Self::Kl(kl) => image(kl.class(), kl.block_out_channels.len()),
+            Self::Kl(kl) => NetworkFacts {
+                least_latents: kl.padding_mode.least(),
+                least_encoded: kl.padding_mode.least(),
+                ..image(kl.class(), kl.block_out_channels.len())
+            },
             Self::Tiny(tiny) => NetworkFacts {
                 rounds_up: true,
                 has_moments: false,
@@ -389,8 +405,8 @@ impl Network {
         self
     }
 
-    /// Returns the first field in which two networks of one kind differ. It ignores groups, because
-    /// weights do not show them.
+    /// Returns the first field in which two networks of one kind differ. It ignores groups and
+    /// borders, because weights do not show them.
     pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
         let same: &[_] = match (self, other) {
             (Self::Kl(left), Self::Kl(right)) => &[

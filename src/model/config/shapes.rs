@@ -15,7 +15,7 @@ mod wan;
 use std::collections::BTreeMap;
 
 use self::votes::Shapes;
-use super::{AutoencoderConfig, FAMILIES, Family, Halves, Network, Packing};
+use super::{AutoencoderConfig, FAMILIES, Family, Halves, Network, Packing, PaddingMode, invalid};
 use crate::error::{Error, Result};
 
 /// The result of the derivation: a network, but not the scale of its latents.
@@ -71,6 +71,17 @@ impl Derived {
             Network::Ltx2(ltx2) if self.halves.decoder => ltx2.take_stated(stated, self.halves.encoder),
             _ => Ok(()),
         }
+    }
+
+    /// Takes over entry `padding_mode` of the metadata of an `AutoencoderKL`. Weights do not tell.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an unknown mode.
+    pub(crate) fn take_padding_mode(&mut self, name: &str) -> Result<()> {
+        let Network::Kl(kl) = &mut self.unscaled.network else { return Ok(()) };
+        kl.padding_mode =
+            PaddingMode::named(name).ok_or_else(|| invalid("padding_mode", PaddingMode::expected(), name))?;
+        Ok(())
     }
 
     /// Returns the config with scale 1 and shift 0, so that latents are the VAE's own. A missing

@@ -109,6 +109,9 @@ pub enum Border {
     /// Half a filter on all four sides, of copies of the first and last pixels (torch's
     /// `replicate`). The stride is 1.
     Copies,
+    /// Half a filter on all four sides, of the pixels at the opposite side (torch's `circular`).
+    /// The stride is 1, and there are no taps in time.
+    Opposite,
 }
 
 /// Movement of a filter over frames. There is one output for each position at which the filter fits

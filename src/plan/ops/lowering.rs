@@ -195,16 +195,20 @@ impl<'a> Lowering<'a> {
         if holding.len() == 1 {
             return (stored.chunk(holding.start), stored.partition.chunk(holding.start).start);
         }
-        let pieces: Vec<(BufferId, RowRange)> =
-            holding.map(|index| (stored.chunk(index), stored.partition.chunk(index))).collect();
+        let mut pieces: Vec<(BufferId, RowRange, RowRange, u32)> = Vec::new();
+        for (rows, before) in rows.pieces(stored.partition.height) {
+            for index in stored.partition.holding(rows) {
+                let own = stored.partition.chunk(index);
+                let piece = own.intersect(rows);
+                pieces.push((stored.chunk(index), own, piece, before + piece.start - rows.start));
+            }
+        }
         let row_bytes = self.fused.row_bytes(tensor, self.options.storage);
         let target = self.shared(gathered);
-        for (buffer, own) in pieces {
-            let piece = own.intersect(rows);
-            let offset = |from: u32| u64::from(piece.start - from) * row_bytes;
+        for (buffer, own, piece, before) in pieces {
             let action = Action::Copy {
-                from: (buffer, offset(own.start)),
-                to: (target, offset(rows.start)),
+                from: (buffer, u64::from(piece.start - own.start) * row_bytes),
+                to: (target, u64::from(before) * row_bytes),
                 bytes: u64::from(piece.count()) * row_bytes,
             };
             self.step(action, 0);

@@ -51,6 +51,17 @@ impl Lowering<'_> {
         let offset = (rows.start - row0) * shape.width * shape.pixel4();
         let table = group.map(|norm: NormId| self.norms[&norm]);
         let own = FrameRows { buffer, offset, frames: shape.frames, pixels, table };
+        if rows.end > shape.height {
+            // The first rows follow the last, in a buffer that may begin with either.
+            for (piece, before) in rows.pieces(shape.height) {
+                let place = (piece.start + shape.height - row0) % shape.height;
+                let offset = place * shape.width * shape.pixel4();
+                let pixels = piece.count() * shape.width;
+                let to = FrameTarget { offset: before * shape.width * pixel4, ..to(0) };
+                self.bring(conv, FrameRows { offset, pixels, ..own }, to);
+            }
+            return (target, rows.start);
+        }
         match conv.past {
             Some(past) => {
                 let (buffer, row0) = self.source(past, rows, Shared::GatheredPast);

@@ -93,7 +93,8 @@ impl<'a> Sizing<'a> {
             }
             Reach::All => 0..source.count(),
         };
-        StageRead { stage: self.producer(tensor), spans: (0..reader.count()).map(span).collect() }
+        let spans = (0..reader.count()).map(span).collect();
+        StageRead { stage: self.producer(tensor), spans, count: source.count() }
     }
 
     /// Returns a node that stores `output` and has no work or scratch memory yet. If a norm or

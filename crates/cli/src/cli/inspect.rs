@@ -13,7 +13,7 @@ use super::{InspectArgs, ModelArgs, VariantArg, hub};
 
 /// Reads the headers of a model's files.
 pub(super) async fn run(args: &InspectArgs) -> Result<String> {
-    let ModelArgs { model, variant, family } = &args.model;
+    let ModelArgs { model, variant, family, border } = &args.model;
     let local = match hub::find(model, VariantArg::variant(*variant))? {
         Some(found) if found.files().iter().any(|file| !file.kept) => {
             let text =
@@ -23,7 +23,7 @@ pub(super) async fn run(args: &InspectArgs) -> Result<String> {
         Some(found) => hub::download(model, found)?,
         None => model.clone(),
     };
-    let checkpoint = super::open_local(local, family.as_deref(), *variant).await?;
+    let checkpoint = border.set(super::open_local(local, family.as_deref(), *variant).await?)?;
     let images = both(&checkpoint, false)?;
     let clips = if checkpoint.config().has_time() { Some(both(&checkpoint, true)?) } else { None };
     Ok(if args.json {
@@ -175,6 +175,7 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
             ("attention in the middle", yes(kl.mid_block_add_attention)),
             ("quant_conv", yes(kl.use_quant_conv)),
             ("post_quant_conv", yes(kl.use_post_quant_conv)),
+            ("beyond the borders", kl.padding_mode.name().to_owned()),
         ],
         Network::Tiny(tiny) => vec![
             ("channels of the encoder", format!("{:?}", tiny.encoder_block_out_channels)),

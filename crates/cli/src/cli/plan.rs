@@ -53,6 +53,9 @@ async fn config(args: &PlanArgs, operation: Direction) -> Result<AutoencoderConf
         (None, Some(family)) => Family::find(family)?.config(),
         (None, None) => return Err(Error::input("plan", "--model or --family", "neither")),
     };
+    if let Some(mode) = args.border.border {
+        config.set_border(mode.into()).map_err(|error| of_flag(error, "--border"))?;
+    }
     if args.preview_rate {
         config.set_preview_rate().map_err(|error| of_flag(error, "--preview-rate"))?;
     }

@@ -22,7 +22,7 @@ use super::interrupt::Interrupt;
 use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::Session;
 use super::stderr::say;
-use super::{VariantArg, in_file, latents, open};
+use super::{BorderOption, VariantArg, in_file, latents, open};
 
 #[derive(Debug, Args)]
 pub(super) struct ViewArgs {
@@ -42,6 +42,8 @@ pub(super) struct ViewArgs {
     /// file, folder, or hf:owner/name of the Hugging Face Hub
     #[arg(long, value_name = "PATH")]
     model: Option<PathBuf>,
+    #[command(flatten)]
+    border: BorderOption,
     /// Weight files to prefer, such as fp16
     #[arg(long, value_enum, requires = "model")]
     variant: Option<VariantArg>,
@@ -116,7 +118,7 @@ impl ViewArgs {
 
     /// Decodes `latents`, made smaller, with `model`.
     async fn decode(&self, model: &Path, latents: &Latents, interrupt: &Interrupt) -> Result<Shown> {
-        let checkpoint = open(model, self.family.as_deref(), self.variant).await?;
+        let checkpoint = self.border.set(open(model, self.family.as_deref(), self.variant).await?)?;
         let config = checkpoint.config();
         checkpoint.check_decoder()?;
         let small = latents.reduced(config, self.preview).map_err(|error| self.named(error))?;

@@ -2,7 +2,7 @@
 //! throughout, and of `SeedVR`'s, which has the names of `AutoencoderKL`.
 
 use super::votes::{Needed, Shapes, most_common};
-use crate::model::config::{AutoencoderConfig, Halves, Kl, Network, SeedVr};
+use crate::model::config::{AutoencoderConfig, Halves, Kl, Network, PaddingMode, SeedVr};
 
 /// Number of groups of every norm. Shapes do not show it; every published model has 32.
 const NORM_NUM_GROUPS: u32 = 32;
@@ -37,6 +37,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
             use_quant_conv: shapes.any(&|name| name.starts_with("quant_conv.")),
             use_post_quant_conv: shapes.any(&|name| name.starts_with("post_quant_conv.")),
             has_shortcuts,
+            padding_mode: PaddingMode::Zeros,
         })
     };
     Ok(AutoencoderConfig { force_upcast: !has_shortcuts, ..AutoencoderConfig::new(network, latent_channels) })
