@@ -88,7 +88,7 @@ pub mod clips {
 pub mod config {
     pub use crate::model::config::{
         AutoencoderConfig, FAMILIES, Family, HunyuanVideo, Kl, Ltx2, Ltx2Level, Network, OwnLatents, Packing, SeedVr,
-        SizeChange, Tiny, Wan,
+        SizeChange, Starts, Tiny, Wan,
     };
 }
 

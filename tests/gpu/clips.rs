@@ -61,7 +61,8 @@ fn clip(name: &str) -> bool {
         drop(vae);
 
         let (gpu, mut vae) = load(&golden, precision, true);
-        let options = |memory_budget| DecodeOptions { memory_budget, ..DecodeOptions::default() };
+        let clip_latents = Some(latents.count());
+        let options = |memory_budget| DecodeOptions { memory_budget, clip_latents, ..DecodeOptions::default() };
         let plan = |budget| {
             vae.planner().plan(&options(budget).request(latents.size(), LatentSpace::Model, PixelFormat::Raw).of_clip())
         };
@@ -113,6 +114,74 @@ fn tiny() {
     for name in ["clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
         clip(name);
     }
+}
+
+#[test]
+fn tiny_with_other_starts() {
+    for name in ["clip_taecvx", "clip_taecvx_odd", "clip_taeh3"] {
+        clip(name);
+    }
+}
+
+/// Tests that the first frames of `CogVideoX` need the number of latents, and that the clip must
+/// have it.
+#[test]
+fn a_clip_whose_first_frames_depend_on_its_length_has_that_length() {
+    let golden = Golden::open("clip_taecvx");
+    let (_gpu, mut vae) = load(&golden, (Precision::F32, false), false);
+    let latents = latents_of(&golden.latents());
+    let mut frames = |clip_latents, count| -> Result<u32> {
+        let options = DecodeOptions { clip_latents, ..DecodeOptions::default() };
+        let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options))?;
+        let mut frames = 0;
+        let mut sink = |_| {
+            frames += 1;
+            Ok(())
+        };
+        for _ in 0..count {
+            block_on(clip.decode(latents.at(0), &mut Control::default(), &mut sink))?;
+        }
+        while block_on(clip.finish(&mut Control::default(), &mut sink))?.is_some() {}
+        Ok(frames)
+    };
+    let counts: Vec<_> = (1..6).map(|count| frames(Some(count), count).unwrap()).collect();
+    assert_eq!(counts, [1, 8, 9, 16, 17]);
+    for (given, count, text) in [
+        (None, 1, "clip_latents: expected the number of latents"),
+        (Some(2), 1, "latents of the clip: expected 2, as clip_latents says, found 1"),
+        (Some(2), 3, "latents of the clip: expected at most 2 latents"),
+    ] {
+        let error = frames(given, count).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+/// Tests the frames that parts of an encode by `MiniMax-H3` take: one where a chunk begins.
+#[test]
+fn chunks_begin_with_one_frame() {
+    let golden = Golden::open("clip_taeh3");
+    let (_gpu, mut vae) = load(&golden, (Precision::F32, false), false);
+    let size = Size { width: 16, height: 16 };
+    let data = formula::input("pixels", &[1, 3, 4, 16, 16], 1.0);
+    for (clip_latents, fits) in [(Some(2), true), (Some(6), false), (Some(12), true), (None, true)] {
+        let options = DecodeOptions { clip_latents, ..DecodeOptions::default() };
+        let latents = Size { width: 2, height: 2 };
+        let clip = block_on(vae.decode_clip(latents, LatentSpace::Model, PixelFormat::Raw, &options));
+        let text = "latents of the clip: expected 5n + 2 frames of latents, such as 2, 7 and 12, found 6";
+        assert_eq!(clip.err().map(|error| error.to_string()), (!fits).then(|| text.to_owned()), "{clip_latents:?}");
+    }
+    let mut clip = block_on(vae.encode_clip(size, &EncodeOptions::default())).unwrap();
+    let mut wants = Vec::new();
+    for _ in 0..11 {
+        let count = clip.wants() as usize;
+        let frames = HostTensor { shape: vec![count, 3, 16, 16], data: frames_of(&data, 0..count) };
+        block_on(clip.encode(&Images::new(frames).unwrap(), &mut Control::default())).unwrap();
+        wants.push(count);
+    }
+    assert_eq!(wants, [1, 4, 4, 4, 4, 1, 4, 4, 4, 4, 1]);
+    let three = HostTensor { shape: vec![3, 3, 16, 16], data: frames_of(&data, 0..3) };
+    let error = block_on(clip.encode(&Images::new(three).unwrap(), &mut Control::default())).unwrap_err();
+    assert!(error.to_string().contains("expected 4 of 16x16, found 3 of 16x16"), "{error}");
 }
 
 /// Tests that a short part ends an encode whose last part is filled up, and that other networks

@@ -33,11 +33,6 @@ const KINDS: &[Kind] = &[
         why: "its grouped filters are missing here; use LTX-2's own VAE",
     },
     Kind {
-        signs: &[Shape("decoder.1.weight", &[256, 24, 3, 3])],
-        name: "taeh3, a tiny autoencoder of MiniMax-H3",
-        why: "its latents of a single image are two frames; use diffusers' AutoencoderKLMiniMaxH3",
-    },
-    Kind {
         signs: &[
             Contains("to_qkv_multiscale"),
             Starts("encoder.project_in"),

@@ -1,7 +1,9 @@
 //! Published models as rows of a table. Numbers come from vae/config.json of each repository, or
 //! from its code if there is none (TAEF2, `SeedVR`).
 
-use super::{AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Tiny, Wan};
+use super::{
+    AutoencoderConfig, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, SeedVr, SizeChange, Starts, Tiny, Wan,
+};
 use crate::error::{Error, Result};
 
 /// A published model: its network and the scale of its latents.
@@ -38,12 +40,14 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "taeqi2_1", config: || TAEQI.config() },
     Family { name: "taesana", config: || TAESANA.config() },
     Family { name: "taehv", config: || TAEHV.config() },
+    Family { name: "taecvx", config: taecvx },
     Family { name: "taew2_1", config: || TAEW21.config() },
     // It has the same shapes, but takes the VAE's own latents.
     Family { name: "lighttaew2_1", config: || TAEW21.light() },
     Family { name: "taew2_2", config: || TAEW22.config() },
     Family { name: "lighttaew2_2", config: || TAEW22.light() },
     Family { name: "taehv1_5", config: || TAEHV15.config() },
+    Family { name: "taeh3", config: || TAEH3.config() },
     Family { name: "taeltx_2", config: || TAELTX.config() },
     Family { name: "taeltx2_3", config: || TAELTX.config() },
     Family { name: "qwen_image", config: wan21 },
@@ -191,6 +195,7 @@ pub(super) fn tiny_network() -> Tiny {
         patch_size: 1,
         temporal_downsample: Vec::new(),
         grow_frames: Vec::new(),
+        starts: Starts::First,
     }
 }
 
@@ -221,6 +226,7 @@ struct Relative {
     decoder: (&'static [u32], &'static [u32]),
     temporal_downsample: &'static [bool],
     grow_frames: &'static [u32],
+    starts: Starts,
 }
 
 /// The tiny autoencoder of Qwen-Image 2.1.
@@ -233,6 +239,7 @@ const TAEQI: Relative = Relative {
     decoder: (&[256, 128, 64, 64], &[3, 3, 3, 1]),
     temporal_downsample: &[],
     grow_frames: &[],
+    starts: Starts::First,
 };
 
 /// The tiny autoencoder of DC-AE, for Sana.
@@ -275,6 +282,15 @@ const TAEW22: Relative = Relative {
     ..TAEHV15
 };
 
+/// The tiny autoencoder of `MiniMax-H3`.
+const TAEH3: Relative = Relative {
+    own_latents: OwnLatents::Unknown,
+    latent_channels: 24,
+    patch_size: 2,
+    starts: Starts::EveryFifth,
+    ..TAEHV
+};
+
 /// The tiny autoencoders of LTX-2 and LTX-2.3. The scale of the VAE's own latents is among that
 /// VAE's weights.
 const TAELTX: Relative = Relative {
@@ -285,6 +301,13 @@ const TAELTX: Relative = Relative {
     grow_frames: &[2, 2, 2],
     ..TAEHV
 };
+
+/// Returns the config of `CogVideoX`'s tiny autoencoder. It takes the VAE's own latents: upstream's
+/// example divides the diffusion model's by its factor. That is 0.7 in the 5B models.
+fn taecvx() -> AutoencoderConfig {
+    let network = Relative { own_latents: OwnLatents::OfNetwork, starts: Starts::FirstIfOdd, ..TAEHV };
+    AutoencoderConfig { scaling_factor: 0.7, ..network.config() }
+}
 
 impl Relative {
     fn config(&self) -> AutoencoderConfig {
@@ -297,6 +320,7 @@ impl Relative {
             patch_size: self.patch_size,
             temporal_downsample: self.temporal_downsample.to_vec(),
             grow_frames: self.grow_frames.to_vec(),
+            starts: self.starts,
         };
         AutoencoderConfig {
             in_channels: self.image_channels,
