@@ -512,7 +512,8 @@ export interface ClipOptions {
   memoryBudget?: number;
   /**
    * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, where
-   * a longer clip is an error. Default: their number if it is known, else 33.
+   * a longer clip is an error, and CogVideoX's first frames, which need their exact number.
+   * Default: their number if it is known, else 33.
    */
   clipLatents?: number;
   /** Listener for the progress of each part, instead of the model's listener. */
@@ -855,7 +856,7 @@ export interface DecodeOptions {
   tileSize?: number;
   /**
    * Overlap of neighbouring tiles, pixels. Default: a quarter of a tile for `blend`, an eighth for
-   * `cosine`.
+   * `cosine` and for LTX-2.
    */
   tileOverlap?: number;
   /** Index of the picture among the n of the latents. Default: 0. */
