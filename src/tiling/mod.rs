@@ -21,7 +21,7 @@ pub use self::planes::Planes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, LatentSpace};
+use crate::model::config::{AutoencoderConfig, LatentSpace, Network};
 use crate::tensor::Size;
 
 /// The most latents along a side of a tile. A larger tile is taken for a mistake.
@@ -133,7 +133,8 @@ impl Blend {
     /// Returns the tiles that the tool behind `rule` would use for a model. `tile_pixels` and
     /// `overlap_pixels` replace its lengths.
     ///
-    /// diffusers: `sample_size` pixels of the model's configuration, with a quarter as overlap.
+    /// diffusers: `sample_size` pixels of the model's configuration, with a quarter as overlap, or
+    /// an eighth for LTX-2.
     /// SeedVR2: 1024 pixels, with an eighth as overlap.
     ///
     /// # Errors
@@ -152,13 +153,14 @@ impl Blend {
             (None, BlendRule::Linear) => tile_of_diffusers(config)?,
             (None, BlendRule::Cosine) => (SEEDVR2_TILE_PIXELS / factor).max(1),
         };
+        let share = if matches!(config.network, Network::Ltx2(_)) { 8 } else { 4 };
         let overlap = match (overlap_pixels, rule) {
             (Some(0), _) => 0,
             (Some(pixels), _) => in_latents(TILE_OVERLAP, pixels, factor)?,
-            (None, BlendRule::Linear) if tile.is_multiple_of(4) => tile / 4,
+            (None, BlendRule::Linear) if tile.is_multiple_of(share) => tile / share,
             (None, BlendRule::Linear) => {
-                let expected =
-                    format!("a multiple of {} pixels, as a quarter of a tile overlaps", 4 * u64::from(factor));
+                let pixels = u64::from(share) * u64::from(factor);
+                let expected = format!("a multiple of {pixels} pixels, as 1/{share} of a tile overlaps");
                 let pixels = u64::from(tile) * u64::from(factor);
                 return Err(Error::input(TILE_SIZE, expected, format!("{pixels} pixels without an overlap")));
             }
