@@ -4,7 +4,8 @@
 use pollster::block_on;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::{
-    Bytes, Control, DecodeOptions, EncodeOptions, HostTensor, Images, LatentSpace, Latents, Plans, Precision, Vae,
+    Bytes, Control, DecodeOptions, EncodeOptions, HostTensor, Images, LatentSpace, Latents, Plans, Precision, Result,
+    Vae,
 };
 
 use crate::clip::{frames_of, size_of_frame};
@@ -17,16 +18,22 @@ pub(crate) fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) ->
         DecodeOptions { memory_budget: budget, clip_latents: Some(latents.count()), ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let mut frames = Vec::new();
-    let mut sink = |pixels| {
-        let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
-        frames.extend(values);
-        Ok(())
-    };
+    let mut sink = floats_into(&mut frames);
     for index in 0..latents.count() {
         block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).unwrap();
     }
     while block_on(clip.finish(&mut Control::default(), &mut sink)).unwrap().is_some() {}
+    drop(sink);
     (frames, clip.plans().clone())
+}
+
+/// Returns a sink that adds the values of decoded frames to `frames`.
+pub(crate) fn floats_into(frames: &mut Vec<f32>) -> impl FnMut(Pixels) -> Result<()> {
+    |pixels| {
+        let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
+        frames.extend(values);
+        Ok(())
+    }
 }
 
 /// Encodes a clip to all its moments.
