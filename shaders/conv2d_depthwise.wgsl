@@ -1,6 +1,6 @@
-// conv2d_depthwise: y[c] = scale * sum over the filter's pixels of activate(x[c]) * weight[c] + bias[c],
-// for each channel by itself. If GATED, y has half of these channels: the first half, each times the
-// SiLU of its partner in the second half and times gate_scale.
+// conv2d_depthwise: y[c] = bias[c] + scale * sum over the filter's pixels of activate(x[c]) *
+// weight[c], for each channel by itself. If GATED, y has half of these channels: the first half,
+// each times the SiLU of its partner in the second half and times gate_scale.
 //
 // Pixels beyond the image are zero. One invocation: four channels of PIXELS neighbouring pixels, so
 // that it reads each pixel of x about SIDE times. Neighbouring invocations take neighbouring

@@ -1,8 +1,8 @@
 // linear_attention_apply: y = (relu(q) . table of k v^T) / (relu(q) . table of k + eps), for each
 // pixel and head.
 //
-// One invocation: four channels of one head of PIXELS successive pixels, which share the elements of
-// the table that it loads. Neighbouring invocations take neighbouring channels.
+// One invocation: four channels of one head of PIXELS successive pixels, which share the elements
+// of the table that it loads. Neighbouring invocations take neighbouring channels.
 
 //#parts storage relu
 

@@ -88,7 +88,7 @@ pub mod clips {
 pub mod config {
     pub use crate::model::config::{
         AutoencoderConfig, Dc, DcBlock, DcLevel, FAMILIES, Family, HunyuanVideo, Kl, Ltx2, Ltx2Level, Network,
-        OwnLatents, Packing, PaddingMode, SeedVr, SizeChange, Tiny, Wan,
+        OwnLatents, Packing, PaddingMode, SeedVr, SizeChange, Starts, Tiny, Wan,
     };
 }
 

@@ -14,6 +14,10 @@ import comfy.model_patcher
 import comfy.utils
 
 
+# Frames of a chunk of MiniMax-H3's tiny autoencoder, which is five frames of latents.
+_CHUNK_FRAMES = 17
+
+
 @dataclass(frozen=True)
 class Files:
     """Paths of a model. Both are the same path, unless its halves are two files."""
@@ -185,7 +189,11 @@ class EngineVae:
         """
         if self._time is None or not self.is_clip(shape):
             return None
-        return 1 + max(0, shape[2] - 2 + self._time) // self._time if pixels else shape[2]
+        if not pixels:
+            return shape[2]
+        if self.first_stage_model.facts["starts"] == "every_fifth":
+            return (shape[2] - 1) // _CHUNK_FRAMES * 5 + 2
+        return 1 + max(0, shape[2] - 2 + self._time) // self._time
 
     def vae_encode_crop_pixels(self, pixels: torch.Tensor) -> torch.Tensor:
         """Returns the middle of ``[..., h, w, c]``, without edges that fill no latent."""
@@ -272,7 +280,9 @@ class EngineVae:
         if self.latent_dim == 3 and images.ndim < 5:
             apart = self.not_video if not_video is None else not_video
             images = images.unsqueeze(2) if apart else images.movedim(1, 0).unsqueeze(0)
-        if self._time is not None and not model.facts["fills_parts"]:
+        if model.facts["starts"] == "every_fifth":
+            images = _of_chunks(images)
+        elif self._time is not None and not model.facts["fills_parts"]:
             images = images[:, :, : (images.shape[2] - 1) // self._time * self._time + 1]
         height, width = images.shape[-2:]
         clips = self.is_clip(images.shape)
@@ -422,6 +432,17 @@ def _each_frame(given: torch.Tensor, work: Callable[[torch.Tensor], Any]) -> tor
     flat = given.movedim(2, 1)
     done = torch.from_numpy(work(flat.flatten(0, 1)))
     return done.unflatten(0, flat.shape[:2]).movedim(1, 2)
+
+
+def _of_chunks(clips: torch.Tensor) -> torch.Tensor:
+    """Returns ``[b, c, t, h, w]`` with 17 n + 5 frames, which MiniMax-H3's tiny autoencoder takes.
+
+    It sees no more of the last 17 frames, and the last frame again if there are fewer.
+    """
+    frames = clips.shape[2]
+    wanted = (frames - 1) // _CHUNK_FRAMES * _CHUNK_FRAMES + 5
+    last = clips[:, :, -1:].expand(-1, -1, max(0, wanted - frames), -1, -1)
+    return torch.cat([clips[:, :, :wanted], last], 2)
 
 
 def _joined(arrays: Iterable[Any]) -> torch.Tensor:

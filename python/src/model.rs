@@ -266,5 +266,6 @@ fn facts(checkpoint: &Checkpoint, device: &wgvae::Device, precision: Precision) 
         "image_step": SPACES.map(|space| config.image_step(space)),
         "temporal_factor": config.has_time().then(|| config.temporal_factor()),
         "fills_parts": config.fills_parts(),
+        "starts": config.starts(),
     })
 }

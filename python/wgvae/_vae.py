@@ -511,7 +511,8 @@ class Clip:
             raise wrong("clip", "a model for video", str(vae.facts["name"]))
         self._vae = vae
         self.temporal_factor = int(factor)
-        """Frames for each frame of latents after the first, which gives one frame."""
+        """Frames for each frame of latents but the first, which gives one frame. In taeh3, every fifth
+        gives one. In taecvx, the first gives one if the clip has an odd number of them."""
 
     def decode(
         self,

@@ -66,6 +66,15 @@ impl Blocks {
         Self { graph: Graph::default(), norm, kernel, border: Border::Around, sight: Sight::Own }
     }
 
+    /// Adds the end of the encoder of a VAE of Hunyuan: norm, `SiLU` and a 3x3 convolution to
+    /// `channels` channels, with means of the input's channels as the shortcut.
+    pub(super) fn encoder_end(&mut self, x: TensorId, channels: u32) -> TensorId {
+        let means = self.graph.regroup("encoder.conv_out (shortcut)", x, Regroup::COPY, channels, None);
+        let mut end = self.norm_silu("encoder.norm_out", x);
+        end = self.conv3("encoder.conv_out", end, channels);
+        self.graph.add(means, end)
+    }
+
     /// Adds a 3x3 convolution to `channels` channels.
     pub(super) fn conv3(&mut self, name: &str, x: TensorId, channels: u32) -> TensorId {
         let conv = self.kernel.conv(name, Window { border: self.border, ..Window::same(3) }, 1);

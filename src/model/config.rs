@@ -24,7 +24,7 @@ pub use self::latents::{LatentSpace, OwnLatents, Packing};
 pub use self::ltx2::{Ltx2, Ltx2Level, SizeChange};
 pub(crate) use self::network::Halves;
 use self::network::NetworkFacts;
-pub use self::network::{Kl, Network, SeedVr, Tiny, Wan};
+pub use self::network::{Kl, Network, SeedVr, Starts, Tiny, Wan};
 pub use self::padding::PaddingMode;
 pub use self::shapes::Derived;
 
@@ -123,7 +123,10 @@ impl AutoencoderConfig {
     /// [`Error::Input`] for another network.
     pub fn set_preview_rate(&mut self) -> Result<()> {
         match &mut self.network {
-            Network::Tiny(tiny) if tiny.is_video() => tiny.temporal_downsample.fill(false),
+            Network::Tiny(tiny) if tiny.is_video() => {
+                tiny.temporal_downsample.fill(false);
+                tiny.starts = Starts::First;
+            }
             other => return Err(Error::input("preview rate", "a model of TAEHV's family", other.name())),
         }
         Ok(())
@@ -304,8 +307,8 @@ impl AutoencoderConfig {
         common.or_else(|| mine.difference(&theirs))
     }
 
-    /// Takes over the latent scale of `other`, and its sample size if none is set. Keeps the
-    /// network.
+    /// Takes over the latent scale of `other`, its starts of clips, and its sample size if none is
+    /// set. Keeps the rest of the network.
     pub(crate) fn take_scale_of(&mut self, other: &Self) {
         let Self { patch, packing, own_latents, scaling_factor, shift_factor, batch_norm_eps, .. } = *other;
         *self = Self {
@@ -320,6 +323,9 @@ impl AutoencoderConfig {
             sample_size: self.sample_size.or(other.sample_size),
             ..self.clone()
         };
+        if let (Network::Tiny(tiny), Network::Tiny(other)) = (&mut self.network, &other.network) {
+            tiny.starts = other.starts;
+        }
     }
 
     /// Takes over from `stored` whether the filters have an axis of time. Weights of Wan 2.1's

@@ -34,10 +34,7 @@ pub(super) fn encoder(network: &Kl, shape: Shape, channels: u32) -> Graph {
     x = blocks.conv3("encoder.conv_in", x, levels_of[0]);
     x = levels(&mut blocks, "encoder.down_blocks", x, levels_of, network.layers_per_block, Resize::Halve);
     x = blocks.middle("encoder.mid_block", x, attention(network));
-    let means = blocks.graph.regroup("encoder.conv_out (shortcut)", x, Regroup::COPY, channels, None);
-    x = blocks.norm_silu("encoder.norm_out", x);
-    x = blocks.conv3("encoder.conv_out", x, channels);
-    x = blocks.graph.add(means, x);
+    x = blocks.encoder_end(x, channels);
     blocks.graph.output(x, Ending::NONE);
     blocks.graph
 }

@@ -62,10 +62,7 @@ pub(super) fn encoder(network: &HunyuanVideo, part: Part, shape: Shape, channels
         }
     }
     x = blocks.middle("encoder.mid_block", x, Some(attention));
-    let means = blocks.graph.regroup("encoder.conv_out (shortcut)", x, Regroup::COPY, channels, None);
-    x = blocks.norm_silu("encoder.norm_out", x);
-    x = blocks.conv3("encoder.conv_out", x, channels);
-    x = blocks.graph.add(means, x);
+    x = blocks.encoder_end(x, channels);
     blocks.graph.output(x, Ending::NONE);
     blocks.graph
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocks::Part;
-use super::config::{AutoencoderConfig, LatentSpace, Network};
+use super::config::{AutoencoderConfig, LatentSpace, Network, Starts};
 use super::graph::{Graph, Shape, Transform};
 use super::tensors::file_tensors;
 use super::{dc, hunyuan_image, hunyuan_video, kl, ltx2, seedvr, tiny, wan};
@@ -79,12 +79,12 @@ pub fn part_of_encoder(config: &AutoencoderConfig, part: Part, image_size: Size)
     }
 }
 
-/// Returns the number of image frames that an encode takes in a part of a clip, for one frame of
-/// latents.
+/// Returns the number of image frames that an encode sees in a part of a clip, for one frame of
+/// latents. In a chunk's first part, some of them are black, see [`Starts::EveryFifth`].
 pub fn frames(config: &AutoencoderConfig, part: Part) -> u32 {
     match part {
         Part::Image => 1,
-        Part::First if !config.fills_parts() => 1,
+        Part::First if !config.fills_parts() && config.starts() != Starts::EveryFifth => 1,
         Part::First | Part::Next => config.temporal_factor(),
     }
 }
@@ -127,6 +127,11 @@ impl AutoencoderConfig {
     /// is repeated until the last latent has as many. Otherwise the first latent stands for one.
     pub fn fills_parts(&self) -> bool {
         self.network.facts().fills_parts
+    }
+
+    /// Returns the latents of a clip that stand for one frame each.
+    pub fn starts(&self) -> Starts {
+        self.network.facts().starts
     }
 
     /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.

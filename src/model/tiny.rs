@@ -13,10 +13,11 @@
 //! A clip of n latents decodes to the image of the first, and to all frames of the others. So its
 //! first part is that of an image, which also keeps the last frame that each block sees. In other
 //! parts, and in all parts of an encode, the frames of a part are one tensor. Its convolutions look
-//! back in time, with zeros before the first frame.
+//! back in time, with zeros before the first frame. If other latents than the first may stand for
+//! one frame, a decode has only such parts, and the frames to drop are dropped after it.
 
 use super::blocks::Part;
-use super::config::Tiny;
+use super::config::{Starts, Tiny};
 use super::graph::{Border, Conv2d, Ending, Graph, PastFrames, Shape, TensorId, Time, Transform, WeightSlice, Window};
 
 /// Groups and eps of the norm in a branch of TAEF2, and the factor by which the branch widens the
@@ -31,6 +32,7 @@ const LOOK_BACK: Time = Time { taps: 2, stride: 1, past: PastFrames::Kept };
 /// Builds the decoder for latents of `shape`.
 pub(super) fn decoder(network: &Tiny, part: Part, shape: Shape, transform: Transform, out_channels: u32) -> Graph {
     let widths = &network.decoder_block_out_channels;
+    let part = if part == Part::First && network.starts != Starts::First { Part::Next } else { part };
     let mut layers = Layers::new("decoder.layers", network, part);
     let mut x = layers.graph.input(shape, Transform { squash: true, ..transform });
     x = layers.conv(x, widths[0]);

@@ -134,7 +134,7 @@ impl Blend {
     /// `overlap_pixels` replace its lengths.
     ///
     /// diffusers: `sample_size` pixels of the model's configuration, with a quarter as overlap, or
-    /// an eighth for `AutoencoderDC`.
+    /// an eighth for LTX-2 and `AutoencoderDC`.
     /// SeedVR2: 1024 pixels, with an eighth as overlap.
     ///
     /// # Errors
@@ -160,9 +160,8 @@ impl Blend {
             (Some(pixels), _) => in_latents(TILE_OVERLAP, pixels, factor)?,
             (None, BlendRule::Linear) if tile.is_multiple_of(overlaps) => tile / overlaps,
             (None, BlendRule::Linear) => {
-                let part = if overlaps == 4 { "a quarter" } else { "an eighth" };
                 let step = u64::from(overlaps) * u64::from(factor);
-                let expected = format!("a multiple of {step} pixels, as {part} of a tile overlaps");
+                let expected = format!("a multiple of {step} pixels, as 1/{overlaps} of a tile overlaps");
                 let pixels = u64::from(tile) * u64::from(factor);
                 return Err(Error::input(TILE_SIZE, expected, format!("{pixels} pixels without an overlap")));
             }

@@ -5,7 +5,7 @@ use super::request::{Frames, Request};
 use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::model::config::{AutoencoderConfig, LatentSpace};
+use crate::model::config::{AutoencoderConfig, LatentSpace, Starts};
 use crate::plan::Output;
 use crate::tensor::{Size, Storage};
 use crate::tiling::{Grid, Tiling};
@@ -126,6 +126,10 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     }
     if request.tiling != Tiling::Exact {
         return Err(Error::input("tiling", "exact, for an encode", format!("{:?}", request.tiling)));
+    }
+    if request.frames == Frames::Image && config.starts() == Starts::EveryFifth {
+        let expected = "a clip, because this model's latents of one image are two frames (repeat the image 5 times)";
+        return Err(Error::input("encode", expected, "an image"));
     }
     if request.output != Output::Raw {
         return Err(Error::input("output", "raw, for an encode", format!("{:?}", request.output)));

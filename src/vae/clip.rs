@@ -18,10 +18,12 @@ use super::run::{ClipPart, Inputs, Ran};
 use super::tiled::{Blending, Mosaic, in_image, latents_of, shown, together};
 use super::{At, Encoded, Fallback, Images, Latents, PixelFormat, Pixels, Vae};
 use crate::device::ClipStates;
+use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::execution::{Control, RunReport};
 use crate::gpu::Input;
-use crate::model::config::LatentSpace;
+use crate::io::clips::TimeFactor;
+use crate::model::config::{LatentSpace, Starts};
 use crate::plan::Plan;
 use crate::plan::turns::Turn;
 use crate::tensor::Size;
@@ -87,6 +89,7 @@ struct TileState {
     /// The states; `None` while a part runs, and after a part that failed.
     states: Option<ClipStates>,
     parts: u64,
+    starts: Starts,
 }
 
 impl Vae {
@@ -143,6 +146,9 @@ impl Vae {
     /// Begins the clip of `request`, and allocates the states that its first part leaves.
     async fn begin_clip(&mut self, request: Request, format: PixelFormat) -> Result<ClipState> {
         self.check_loaded(&request)?;
+        if request.direction == Direction::Decode {
+            self.check_count(request.clip_latents)?;
+        }
         let plans = self.planner.plan(&request)?;
         // The plan that is ready now is of no use to a clip, and would add to its peak.
         self.ready = None;
@@ -155,7 +161,7 @@ impl Vae {
         for size in sizes {
             let plans = Arc::clone(plans.of_size(size));
             let states = ClipStates::new(&self.device, &plans.part(0).states).await?;
-            tiles.push(TileState { plans, states: Some(states), parts: 0 });
+            tiles.push(TileState { plans, states: Some(states), parts: 0, starts: self.config().starts() });
         }
         Ok(ClipState { plans, request, format, filled: false, latents: None, tiles, mosaic })
     }
@@ -189,6 +195,7 @@ impl Vae {
     ) -> Result<Option<(RunReport, Option<Fallback>)>> {
         clip.tiles.iter().try_for_each(TileState::check)?;
         let parts = clip.tiles[0].parts;
+        self.check_end(&clip.request, parts)?;
         let latents = *clip.latents.get_or_insert(parts);
         if latents == 0 || parts >= latents + u64::from(clip.plans.later().result.parts_after()) {
             return Ok(None);
@@ -287,11 +294,11 @@ impl Vae {
         frames: &Images,
         control: &mut Control<'_>,
     ) -> Result<Encoded> {
-        let planes = clip.tiles[0].next().input();
+        let (planes, wants) = (clip.tiles[0].next().input(), clip.wants());
         let (count, size) = (frames.count(), frames.size());
-        let fills = self.config().fills_parts() && (1..planes.frames).contains(&count);
-        if clip.filled || size != planes.size || (count != planes.frames && !fills) {
-            let expected = if clip.filled { 0 } else { planes.frames };
+        let fills = self.config().fills_parts() && (1..wants).contains(&count);
+        if clip.filled || size != planes.size || (count != wants && !fills) {
+            let expected = if clip.filled { 0 } else { wants };
             return Err(Error::input(
                 "frames of the clip",
                 format!("{expected} of {}", planes.size),
@@ -299,7 +306,11 @@ impl Vae {
             ));
         }
         let all = Cow::Borrowed(frames.all(planes.channels)?);
-        let all = if fills { Cow::Owned(filled(&all, count, planes.frames)) } else { all };
+        let all = match planes.frames - count {
+            0 => all,
+            missing if fills => Cow::Owned(filled(&all, count, missing)),
+            missing => Cow::Owned(after_black(&all, count, missing)),
+        };
         let inputs = |_: &Plan| Ok(Input::Host(vec![Cow::Borrowed(&*all)]));
         let ran = self.run_part(&mut clip.tiles[0], None, &inputs, control).await?;
         clip.filled = fills;
@@ -309,12 +320,39 @@ impl Vae {
     /// Returns an error if `tile` has had all the latents that its plans have room for.
     fn check_length(&self, tile: &TileState) -> Result<()> {
         let most = tile.plans.request.most_latents();
-        if !self.config().network.facts().keeps_all || tile.parts < u64::from(most) {
+        let facts = self.config().network.facts();
+        let is_limited = facts.keeps_all || facts.starts == Starts::FirstIfOdd;
+        if !is_limited || tile.parts < u64::from(most) {
             return Ok(());
         }
-        let expected =
-            format!("at most {most} latents, for which memory is planned (clip_latents, clipLatents, --clip-latents)");
+        let expected = format!(
+            "at most {most} latents, for which the clip is planned (clip_latents, clipLatents, --clip-latents)"
+        );
         Err(Error::input("latents of the clip", expected, "one more"))
+    }
+
+    /// Returns an error if no clip has `latents` latents, or if their number must be known before
+    /// the first of them is decoded.
+    fn check_count(&self, latents: Option<u32>) -> Result<()> {
+        if self.config().starts() == Starts::FirstIfOdd && latents.is_none() {
+            let expected = "the number of latents of the clip, on which this model's first frames depend (clipLatents in JavaScript)";
+            return Err(Error::input("clip_latents", expected, "none"));
+        }
+        let (Some(latents), Some(factor)) = (latents, TimeFactor::of(self.config())) else { return Ok(()) };
+        if latents == 0 || factor.frames(latents.into()).is_some() {
+            return Ok(());
+        }
+        Err(Error::input("latents of the clip", factor.expected_latents(), latents.to_string()))
+    }
+
+    /// Returns an error if a clip ends after `parts` latents, and another number has decided about
+    /// its first frames.
+    fn check_end(&self, request: &Request, parts: u64) -> Result<()> {
+        let given = u64::from(request.most_latents());
+        if self.config().starts() != Starts::FirstIfOdd || parts >= given {
+            return Ok(());
+        }
+        Err(Error::input("latents of the clip", format!("{given}, as clip_latents says"), parts.to_string()))
     }
 
     /// Runs the next part of a clip, or of one tile of it, and returns its frames. `latents` is the
@@ -330,6 +368,11 @@ impl Vae {
         self.check_length(tile)?;
         let mut states = tile.states.take().unwrap_or_default();
         let wanted = &tile.next().states;
+        if tile.parts > 0 && tile.begins_chunk() {
+            // Frees the old states before new ones are allocated, which are zero.
+            states = ClipStates::default();
+        }
+        let dropped = tile.dropped();
         if !states.hold(wanted) {
             // Later parts keep more states than the first part, whose plan does not count them. So
             // that plan is freed before they are allocated.
@@ -337,7 +380,8 @@ impl Vae {
             states.add(&self.device, wanted).await?;
         }
         let mut part = ClipPart { states, turn: Turn { part: tile.parts, latents } };
-        let ran = self.run_whole(&tile.plans.job(tile.parts), inputs, &mut part, control).await?;
+        let mut ran: Ran<F> = self.run_whole(&tile.plans.job(tile.parts), inputs, &mut part, control).await?;
+        ran.frames.drain(..dropped);
         tile.states = Some(part.states);
         tile.parts += 1;
         Ok(ran)
@@ -352,7 +396,8 @@ impl ClipState {
 
     /// Returns the frames of the next part; see [`ClipEncoder::wants`].
     pub(crate) fn wants(&self) -> u32 {
-        self.tiles[0].next().input().frames
+        let tile = &self.tiles[0];
+        if tile.begins_chunk() { 1 } else { tile.next().input().frames }
     }
 
     /// Checks that `latents` have the size, the channels and the space that the clip began with,
@@ -381,12 +426,18 @@ impl ClipState {
     }
 }
 
-/// Returns the `count` frames `frames`, with copies of the last up to `wanted` frames.
-fn filled(frames: &[f32], count: u32, wanted: u32) -> Vec<f32> {
+/// Returns the `count` frames `frames`, and then `missing` copies of the last.
+fn filled(frames: &[f32], count: u32, missing: u32) -> Vec<f32> {
     let mut filled = frames.to_vec();
     let last = frames.len() - frames.len() / count as usize;
-    (count..wanted).for_each(|_| filled.extend_from_slice(&frames[last..]));
+    (0..missing).for_each(|_| filled.extend_from_slice(&frames[last..]));
     filled
+}
+
+/// Returns the `count` frames `frames` after `missing` black ones.
+fn after_black(frames: &[f32], count: u32, missing: u32) -> Vec<f32> {
+    let black = frames.len() / count as usize * missing as usize;
+    [vec![-1.0; black].as_slice(), frames].concat()
 }
 
 impl TileState {
@@ -405,6 +456,22 @@ impl TileState {
     /// Returns the plan of the next part.
     fn next(&self) -> &Plan {
         self.plans.part(self.parts)
+    }
+
+    /// Returns the number of first frames of the next part that are not frames of the clip. Most
+    /// networks make no such frames.
+    fn dropped(&self) -> usize {
+        let request = &self.plans.request;
+        let makes_them = self.starts != Starts::First && request.direction == Direction::Decode;
+        let is_start = self.starts.contain(self.parts, request.most_latents().into());
+        if makes_them && is_start { self.next().result.frames as usize - 1 } else { 0 }
+    }
+
+    /// True if an encode begins a chunk with the next part. That part takes one frame, with black
+    /// ones before it, and sees no earlier part.
+    fn begins_chunk(&self) -> bool {
+        let is_encode = self.plans.request.direction == Direction::Encode;
+        is_encode && self.starts == Starts::EveryFifth && self.starts.contain(self.parts, 0)
     }
 }
 

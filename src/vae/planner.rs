@@ -9,10 +9,11 @@ use super::plans::Plans;
 use super::request::{Job, Request};
 use crate::device::Device;
 use crate::direction::Direction;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::{Checkpoint, LatentScale};
 use crate::kernels::choice::KernelChoice;
 use crate::limits::{DeviceKind, DeviceLimits};
+use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::model::networks::{part_of_decoder, part_of_encoder};
 use crate::plan::{HostStates, Plan, PlanOptions, Weights};
@@ -161,12 +162,29 @@ impl Planner {
             ..PlanOptions::new(self.storage, output)
         };
         let decoder = |size: Size| part_of_decoder(&self.config, job.part, size, latents);
-        match (direction, tiling.measured_size(size)) {
-            (Direction::Encode, _) => Plan::new(&part_of_encoder(&self.config, job.part, size), &self.limits, &options),
-            (Direction::Decode, None) => Plan::new(&decoder(size), &self.limits, &options),
-            (Direction::Decode, Some(small)) => {
-                Plan::estimated(&decoder(size), &decoder(small), &self.limits, &options)
-            }
+        let plan = |options: &PlanOptions| match (direction, tiling.measured_size(size)) {
+            (Direction::Encode, _) => Plan::new(&part_of_encoder(&self.config, job.part, size), &self.limits, options),
+            (Direction::Decode, None) => Plan::new(&decoder(size), &self.limits, options),
+            (Direction::Decode, Some(small)) => Plan::estimated(&decoder(size), &decoder(small), &self.limits, options),
+        };
+        let planned = plan(&options);
+        if !self.config.network.facts().keeps_all || job.part == Part::Image {
+            return planned;
         }
+        planned.map_err(|error| of_length(error, &options, &plan))
+    }
+}
+
+/// Returns `error`. It names the number of latents if they make a plan too large, so that a clip of
+/// one latent has a plan.
+fn of_length(error: Error, options: &PlanOptions, plan: &dyn Fn(&PlanOptions) -> Result<Plan>) -> Error {
+    match &error {
+        Error::Input { what, expected, .. }
+            if what == "size" && plan(&PlanOptions { clip_latents: 1, ..options.clone() }).is_ok() =>
+        {
+            let expected = format!("fewer latents, for {expected} in one part");
+            Error::input("clip_latents", expected, options.clip_latents.to_string())
+        }
+        _ => error,
     }
 }

@@ -82,5 +82,6 @@ pub(super) fn latent_facts(config: &AutoencoderConfig, space: LatentSpace) -> Va
         "has_time": config.has_time(),
         "frames_per_latent": config.temporal_factor(),
         "fills_parts": config.fills_parts(),
+        "starts": config.starts(),
     })
 }

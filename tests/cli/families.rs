@@ -214,6 +214,40 @@ fn tiny_autoencoders_for_video_need_a_family() {
     assert_ne!(with("latents.npy", "lighttaew2_1"), light);
     let light = encoded(&folder, &["--family", "lighttaew2_1", "--unscaled"]);
     assert_golden(&encoded(&folder, &["--family", "taew2_1"]), &light);
+
+    // CogVideoX's keeps all frames of two latents.
+    folder.run(&[decode("clip.npy").as_slice(), &["--family", "taecvx"]].concat()).ok();
+    assert_eq!(folder.npy("out.npy").shape, [1, 3, 8, 16, 24]);
+}
+
+/// Tests the numbers of frames of `MiniMax-H3`'s tiny autoencoder, which its shapes tell.
+#[test]
+fn chunks_of_frames_need_no_family() {
+    let config = Family::find("taeh3").unwrap().config();
+    let mut weights = encoder_weights(&config);
+    weights.extend(decoder_weights(&config));
+    let folder = Folder::new();
+    folder.write_weights(&weights);
+    std::fs::remove_file(folder.path("model/config.json")).unwrap();
+    let clip = |latents: usize| {
+        folder.write("clip.npy", &write_npy(&formula::input("latents", &[1, 24, latents, 1, 1], 1.7)));
+        folder.run(&["decode", "--model", "model", "--latents", "clip.npy", "-o", "frames.npy"])
+    };
+    clip(3).failed("3 latents", 1, &["latents in clip.npy", "5n + 2 frames of latents", "found 3"]);
+    clip(7).ok();
+    assert_eq!(folder.npy("frames.npy").shape, [1, 3, 22, 16, 16]);
+    let encode = ["encode", "--model", "model", "--image", "frames.npy", "-o", "encoded.npy"];
+    folder.run(&encode).ok();
+    assert_eq!(folder.npy("encoded.npy").shape, [1, 24, 7, 1, 1]);
+    folder.write("frames.npy", &write_npy(&formula::input("pixels", &[1, 3, 6, 16, 16], 1.0)));
+    folder.run(&encode).failed("6 frames", 1, &["such as 22", "adds 16", "found 6"]);
+    folder.write("image.npy", &write_npy(&formula::input("image", &[3, 16, 16], 1.0)));
+    let words = ["a clip, because this model's latents of one image are two frames"];
+    folder.encode(&["--image", "image.npy", "-o", "none.npy"]).failed("an image", 1, &words);
+    let plan = ["plan", "--family", "taeh3", "--size", "64x64", "--frames"];
+    folder.run_without_adapter(&[plan.as_slice(), &["39"]].concat()).ok();
+    let error = folder.run_without_adapter(&[plan.as_slice(), &["23"]].concat());
+    error.failed("23 frames", 1, &["--frames", "39", "found 23"]);
 }
 
 /// Decodes a clip of two frames of latents: the first gives one frame, as an image does, and the

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use wgvae::config::{
-    AutoencoderConfig, DcBlock, DcLevel, FAMILIES, Family, Kl, Ltx2, Network, PaddingMode, SizeChange, Tiny, Wan,
+    AutoencoderConfig, DcBlock, DcLevel, FAMILIES, Family, Kl, Ltx2, Network, PaddingMode, SizeChange, Starts, Tiny,
+    Wan,
 };
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::{ChannelOrder, Output};
@@ -70,6 +71,8 @@ fn flags(list: &[u32]) -> Vec<bool> {
 /// Sets what only relatives of TAESD have.
 fn vary(tiny: &mut Tiny, number: u32, list: &[u32]) {
     (tiny.temporal_downsample, tiny.grow_frames, tiny.patch_size) = (flags(list), list.to_vec(), number);
+    let starts = [Starts::First, Starts::FirstIfOdd, Starts::EveryFifth];
+    tiny.starts = starts[number as usize % 3];
 }
 
 /// Sets what only relatives of Wan with other levels have.

@@ -147,6 +147,7 @@ fn families_whose_latents_mean_the_same_need_no_choice() {
         ("taef2.upstream_decoder", "the shapes: family taef2"),
         ("taeqi2_1.upstream_decoder", "the shapes: family taeqi2_1"),
         ("taehv1_5.upstream", "the shapes: family taehv1_5"),
+        ("taeh3.upstream", "the shapes: family taeh3"),
         ("taeltx2_3.upstream", "the shapes: family taeltx_2 or taeltx2_3"),
         ("seedvr2.original", "the shapes: family seedvr2"),
         ("flux2.bfl", "the shapes: family flux2"),
@@ -229,7 +230,7 @@ fn names_tell_which_vae_a_tiny_autoencoder_stands_in_for() {
 #[test]
 fn taehv_needs_a_family() {
     for (list, wanted, names) in [
-        ("taew2_1.upstream", "one of taehv, taew2_1, lighttaew2_1 (", ["taew2_1", "lighttaew2_1"]),
+        ("taew2_1.upstream", "one of taehv, taecvx, taew2_1, lighttaew2_1 (", ["taew2_1", "lighttaew2_1"]),
         ("taew2_2.upstream", "one of taew2_2, lighttaew2_2 (", ["taew2_2", "lighttaew2_2"]),
     ] {
         let open = || open_hollow(&key_list(list));

@@ -209,13 +209,15 @@ fn hunyuan_video_keeps_keys_and_values_of_every_frame() {
         let grown = plans(direction, Some(31)).peak().0 - plans(direction, Some(2)).peak().0;
         assert!((29 * frame..30 * frame).contains(&grown), "{grown} for 29 frames of {frame}");
     }
-    let refused = |latents| {
+    let refused = |size, latents| {
         let request = Request { clip_latents: Some(latents), ..Request::decode(size, LatentSpace::Vae).of_clip() };
         let text = wgvae::plan(&config, &request, &limits, Storage::F16).unwrap_err().to_string();
         assert!(text.contains("clip_latents") && text.ends_with(&format!("found {latents}")), "{text}");
     };
-    refused(0);
-    refused(16_385);
+    refused(size, 0);
+    refused(size, 16_385);
+    // Too many steps for an allowed number of latents.
+    refused(Size { width: 200, height: 128 }, 16_384);
 }
 
 /// Tests values beyond half precision, in states too.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use wgvae::Size;
 use wgvae::internals::names::{half_prefix, translate};
 use wgvae::model::config::{
-    AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, PaddingMode, Tiny, Wan,
+    AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, PaddingMode, Starts, Tiny, Wan,
 };
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
@@ -84,11 +84,13 @@ fn families_are_what_their_config_json_says() {
             "taeqi2_1",
             "taesana",
             "taehv",
+            "taecvx",
             "taew2_1",
             "lighttaew2_1",
             "taew2_2",
             "lighttaew2_2",
             "taehv1_5",
+            "taeh3",
             "taeltx_2",
             "taeltx2_3",
             "wan21_upscale2x",
@@ -126,7 +128,8 @@ fn families_are_valid_and_named_once() {
         assert_eq!(FAMILIES.iter().filter(|other| other.name == family.name).count(), 1, "{}", family.name);
         let factor = match family.name {
             "sd_x4_upscaler" => 4,
-            "qwen_image21" | "wan22" | "taeqi2_1" | "taew2_2" | "lighttaew2_2" | "taehv1_5" | "hunyuan_video15" => 16,
+            "qwen_image21" | "wan22" | "taeqi2_1" | "taew2_2" | "lighttaew2_2" | "taehv1_5" | "taeh3"
+            | "hunyuan_video15" => 16,
             "hunyuan_image" | "ltx2" | "ltx2_3" | "taesana" | "taeltx_2" | "taeltx2_3" | "sana" | "dc_ae_lite" => 32,
             _ => 8,
         };
@@ -575,7 +578,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 48] = [
+const LISTS: [(&str, &[&str], bool); 49] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -598,9 +601,10 @@ const LISTS: [(&str, &[&str], bool); 48] = [
     ("taeqi2_1.upstream_decoder", &["taeqi2_1"], true),
     ("taesana.upstream_encoder", &["taesana"], true),
     ("taesana.upstream_decoder", &["taesana"], true),
-    ("taew2_1.upstream", &["taehv", "taew2_1", "lighttaew2_1"], false),
+    ("taew2_1.upstream", &["taehv", "taecvx", "taew2_1", "lighttaew2_1"], false),
     ("taew2_2.upstream", &["taew2_2", "lighttaew2_2"], false),
     ("taehv1_5.upstream", &["taehv1_5"], true),
+    ("taeh3.upstream", &["taeh3"], true),
     ("taeltx2_3.upstream", &["taeltx_2", "taeltx2_3"], true),
     ("qwen_image.diffusers", &["qwen_image", "wan21"], true),
     ("wan21.original", &["qwen_image", "wan21"], true),
@@ -630,7 +634,10 @@ const LISTS: [(&str, &[&str], bool); 48] = [
 fn shapes_tell_the_network_but_not_the_scale() {
     for (list, candidates, decided) in LISTS.into_iter().chain([("seedvr2.original", ["seedvr2"].as_slice(), true)]) {
         let derived = Derived::from_shapes(list, &shapes(list)).expect(list);
-        let family = Family::find(candidates[0]).expect("a family").config();
+        let mut family = Family::find(candidates[0]).expect("a family").config();
+        if let Network::Tiny(tiny) = &mut family.network {
+            tiny.starts = Starts::First;
+        }
         let expected = AutoencoderConfig {
             force_upcast: derived.unscaled().force_upcast,
             own_latents: derived.unscaled().own_latents,

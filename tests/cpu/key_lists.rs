@@ -12,7 +12,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 50] = [
+const LISTS: [(&str, &str, [bool; 2]); 51] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -39,6 +39,7 @@ const LISTS: [(&str, &str, [bool; 2]); 50] = [
     ("taew2_1.upstream", "TAEHV", [true, true]),
     ("taew2_2.upstream", "TAEHV", [true, true]),
     ("taehv1_5.upstream", "TAEHV", [true, true]),
+    ("taeh3.upstream", "TAEHV", [true, true]),
     ("taeltx2_3.upstream", "TAEHV", [true, true]),
     ("qwen_image.diffusers", "AutoencoderKLWan", [true, true]),
     ("wan21.original", "AutoencoderKLWan", [true, true]),

@@ -130,6 +130,10 @@ fn tiles_are_those_of_the_tools_by_default() {
         let cosine = blend(BlendRule::Cosine, &config);
         assert_eq!((cosine.tile(), cosine.overlap()), (128, 16), "{family}");
     }
+    for (family, tile, overlap) in [("wan21", 32, 8), ("hunyuan_video15", 16, 4), ("ltx2", 16, 2)] {
+        let linear = blend(BlendRule::Linear, &Family::find(family).unwrap().config());
+        assert_eq!((linear.tile(), linear.overlap()), (tile, overlap), "{family}");
+    }
     let ft_mse = AutoencoderConfig { sample_size: Some(256), ..Family::find("sd15").unwrap().config() };
     assert_eq!(blend(BlendRule::Linear, &ft_mse).tile(), 32);
 }

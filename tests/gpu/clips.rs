@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pollster::block_on;
 use wgvae::device::DeviceError;
-use wgvae::images::{PixelFormat, Pixels};
+use wgvae::images::PixelFormat;
 use wgvae::plan::Home;
 use wgvae::{
     Bytes, Control, DecodeOptions, Directions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, Images, LatentSpace,
@@ -15,7 +15,7 @@ use wgvae::{
 };
 
 use crate::clip::{frames_of, latents_of, size_of_frame};
-use crate::clip_runs::{assert_same_bits, check, decode, encode};
+use crate::clip_runs::{assert_same_bits, check, decode, encode, floats_into};
 use crate::families::PRECISIONS;
 use crate::family::checkpoint;
 use crate::formula;
@@ -61,7 +61,8 @@ fn clip(name: &str) -> bool {
         drop(vae);
 
         let (gpu, mut vae) = load(&golden, precision, true);
-        let options = |memory_budget| DecodeOptions { memory_budget, ..DecodeOptions::default() };
+        let clip_latents = Some(latents.count());
+        let options = |memory_budget| DecodeOptions { memory_budget, clip_latents, ..DecodeOptions::default() };
         let plan = |budget| {
             vae.planner().plan(&options(budget).request(latents.size(), LatentSpace::Model, PixelFormat::Raw).of_clip())
         };
@@ -113,6 +114,74 @@ fn tiny() {
     for name in ["clip_lighttaew2_1", "clip_taew2_1_preview", "clip_taew2_2", "clip_taeltx2_3"] {
         clip(name);
     }
+}
+
+#[test]
+fn tiny_with_other_starts() {
+    for name in ["clip_taecvx", "clip_taecvx_odd", "clip_taeh3"] {
+        clip(name);
+    }
+}
+
+/// Tests that the first frames of `CogVideoX` need the number of latents, and that the clip must
+/// have it.
+#[test]
+fn a_clip_whose_first_frames_depend_on_its_length_has_that_length() {
+    let golden = Golden::open("clip_taecvx");
+    let (_gpu, mut vae) = load(&golden, (Precision::F32, false), false);
+    let latents = latents_of(&golden.latents());
+    let mut frames = |clip_latents, count| -> Result<u32> {
+        let options = DecodeOptions { clip_latents, ..DecodeOptions::default() };
+        let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options))?;
+        let mut frames = 0;
+        let mut sink = |_| {
+            frames += 1;
+            Ok(())
+        };
+        for _ in 0..count {
+            block_on(clip.decode(latents.at(0), &mut Control::default(), &mut sink))?;
+        }
+        while block_on(clip.finish(&mut Control::default(), &mut sink))?.is_some() {}
+        Ok(frames)
+    };
+    let counts: Vec<_> = (1..6).map(|count| frames(Some(count), count).unwrap()).collect();
+    assert_eq!(counts, [1, 8, 9, 16, 17]);
+    for (given, count, text) in [
+        (None, 1, "clip_latents: expected the number of latents"),
+        (Some(2), 1, "latents of the clip: expected 2, as clip_latents says, found 1"),
+        (Some(2), 3, "latents of the clip: expected at most 2 latents"),
+    ] {
+        let error = frames(given, count).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+/// Tests the frames that parts of an encode by `MiniMax-H3` take: one where a chunk begins.
+#[test]
+fn chunks_begin_with_one_frame() {
+    let golden = Golden::open("clip_taeh3");
+    let (_gpu, mut vae) = load(&golden, (Precision::F32, false), false);
+    let size = Size { width: 16, height: 16 };
+    let data = formula::input("pixels", &[1, 3, 4, 16, 16], 1.0);
+    for (clip_latents, fits) in [(Some(2), true), (Some(6), false), (Some(12), true), (None, true)] {
+        let options = DecodeOptions { clip_latents, ..DecodeOptions::default() };
+        let latents = Size { width: 2, height: 2 };
+        let clip = block_on(vae.decode_clip(latents, LatentSpace::Model, PixelFormat::Raw, &options));
+        let text = "latents of the clip: expected 5n + 2 frames of latents, such as 2, 7 and 12, found 6";
+        assert_eq!(clip.err().map(|error| error.to_string()), (!fits).then(|| text.to_owned()), "{clip_latents:?}");
+    }
+    let mut clip = block_on(vae.encode_clip(size, &EncodeOptions::default())).unwrap();
+    let mut wants = Vec::new();
+    for _ in 0..11 {
+        let count = clip.wants() as usize;
+        let frames = HostTensor { shape: vec![count, 3, 16, 16], data: frames_of(&data, 0..count) };
+        block_on(clip.encode(&Images::new(frames).unwrap(), &mut Control::default())).unwrap();
+        wants.push(count);
+    }
+    assert_eq!(wants, [1, 4, 4, 4, 4, 1, 4, 4, 4, 4, 1]);
+    let three = HostTensor { shape: vec![3, 3, 16, 16], data: frames_of(&data, 0..3) };
+    let error = block_on(clip.encode(&Images::new(three).unwrap(), &mut Control::default())).unwrap_err();
+    assert!(error.to_string().contains("expected 4 of 16x16, found 3 of 16x16"), "{error}");
 }
 
 /// Tests that a short part ends an encode whose last part is filled up, and that other networks
@@ -214,13 +283,10 @@ fn attention_over_earlier_frames_has_room_for_what_was_planned() {
         let mut clip =
             block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
         let mut frames = Vec::new();
-        let mut sink = |pixels| {
-            let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
-            frames.extend(values);
-            Ok(())
-        };
+        let mut sink = floats_into(&mut frames);
         let mut run = |index| block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).map(drop);
         let result = (0..count).try_for_each(&mut run);
+        drop(sink);
         (frames, result)
     };
     let (wanted, result) = decoded(5, 5);
@@ -239,9 +305,8 @@ fn attention_over_earlier_frames_has_room_for_what_was_planned() {
 
 /// Tests a device that lacks memory when a clip's first part is prepared: a smaller plan gives the
 /// same frames, in this part and the next, or the clip ends with an error that says so.
-#[test]
-fn an_allocation_of_a_first_part_may_fail() {
-    let golden = Golden::open("clip_wan");
+fn failing_first_part(name: &str) {
+    let golden = Golden::open(name);
     let (gpu, mut vae) = load(&golden, (Precision::F32, false), true);
     let latents = Latents::new(formula::latents(&[2, golden.config.latent_channels as usize, 8, 8])).unwrap();
     let (wanted, _) = decode(&mut vae, &latents, None);
@@ -251,11 +316,7 @@ fn an_allocation_of_a_first_part_may_fail() {
         let mut clip =
             block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
         let mut frames = Vec::new();
-        let mut sink = |pixels| {
-            let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
-            frames.extend(values);
-            Ok(())
-        };
+        let mut sink = floats_into(&mut frames);
         gpu.ledger().fail_after(Some(skipped));
         let first = block_on(clip.decode(latents.at(0), &mut Control::default(), &mut sink));
         let is_over = gpu.ledger().fail_after(None);
@@ -264,6 +325,7 @@ fn an_allocation_of_a_first_part_may_fail() {
                 assert_eq!(fallback.is_none(), is_over, "allocation {skipped}");
                 fallbacks += usize::from(fallback.is_some());
                 block_on(clip.decode(latents.at(1), &mut Control::default(), &mut sink)).unwrap();
+                drop(sink);
                 assert_same_bits(&frames, &wanted, &format!("allocation {skipped}"));
             }
             Err(error) => assert!(matches!(error, Error::Device(DeviceError::OutOfMemory { .. })), "{error}"),
@@ -272,7 +334,14 @@ fn an_allocation_of_a_first_part_may_fail() {
             break;
         }
     }
-    assert!(fallbacks > 0, "no allocation led to a smaller plan");
+    assert!(fallbacks > 0, "{name}: no allocation led to a smaller plan");
+}
+
+#[test]
+fn an_allocation_of_a_first_part_may_fail() {
+    failing_first_part("clip_wan");
+    // Its plan keeps keys and values.
+    failing_first_part("clip_hunyuan_video");
 }
 
 /// Decodes a clip with `control` in its second part, where a test injects a fault.
@@ -284,9 +353,8 @@ fn decode_with(vae: &mut Vae, latents: &Latents, control: &mut Control<'_>) -> R
 }
 
 /// Tests that each allocation of a clip may fail, or each `step`th, to be quick: the result is an
-/// error or a smaller plan, nothing is left behind, and the next clip is right. Returns the number
-/// of errors.
-fn failing_allocations(name: &str, step: usize) -> u32 {
+/// error or a smaller plan, nothing is left behind, and the next clip is right. Returns the errors.
+fn failing_allocations(name: &str, step: usize) -> Vec<String> {
     let golden = Golden::open(name);
     let latents = latents_of(&golden.latents());
     let (gpu, mut vae) = load(&golden, (Precision::F32, false), false);
@@ -296,7 +364,7 @@ fn failing_allocations(name: &str, step: usize) -> u32 {
         |vae: &mut Vae| drop(block_on(vae.encode_clip(Size { width: 64, height: 64 }, &EncodeOptions::default())));
     free(&mut vae);
     let loaded = gpu.ledger().current();
-    let mut failures = 0;
+    let mut failures = Vec::new();
     for skipped in (0..).step_by(step) {
         free(&mut vae);
         gpu.ledger().fail_after(Some(skipped));
@@ -309,21 +377,24 @@ fn failing_allocations(name: &str, step: usize) -> u32 {
         if let Err(error) = result {
             let is_memory = matches!(error, Error::Device(DeviceError::OutOfMemory { .. }));
             assert!(is_memory, "{name}, allocation {skipped}: {error}");
-            failures += 1;
+            failures.push(error.to_string());
         }
         free(&mut vae);
         assert_eq!(gpu.ledger().current(), loaded, "{name}: allocation {skipped} left something");
         let (again, _) = decode(&mut vae, &latents, None);
         assert_same_bits(&again, &wanted, &format!("{name} after allocation {skipped} failed"));
     }
-    println!("{name}: {failures} failures");
+    println!("{name}: {} failures", failures.len());
     failures
 }
 
 #[test]
 fn every_allocation_may_fail_once() {
-    assert!(failing_allocations("clip_seedvr", 5) >= 10);
-    assert!(failing_allocations("clip_ltx2", 97) > 0);
+    assert!(failing_allocations("clip_seedvr", 5).len() >= 10);
+    assert!(!failing_allocations("clip_ltx2", 97).is_empty());
+    let failures = failing_allocations("clip_hunyuan_video", 3);
+    let is_named = |part: &str| failures.iter().any(|error| error.contains(part));
+    assert!(is_named("to_k") || is_named("to_v"), "no states of keys or values: {failures:?}");
 }
 
 /// Tests cancelling, and losing the device, at some steps of the second part.
@@ -366,6 +437,7 @@ fn cancelled_and_lost(name: &str, faults: &[u32]) {
 #[test]
 fn a_clip_may_be_cancelled_or_lose_its_device_at_any_step() {
     cancelled_and_lost("clip_wan", &[0, 40, 120]);
+    cancelled_and_lost("clip_hunyuan_video", &[0, 20, 60]);
     // Most steps of this network wait for later parts.
     cancelled_and_lost("clip_ltx2", &[0, 5]);
 }

@@ -121,7 +121,7 @@ fn tiny() {
     runs("taef2", &["taef2.upstream_encoder", "taef2.upstream_decoder"]);
     runs("taeqi2_1", &["taeqi2_1.upstream_encoder", "taeqi2_1.upstream_decoder"]);
     runs("taesana", &["taesana.upstream_encoder", "taesana.upstream_decoder"]);
-    for family in ["taehv", "taew2_1", "lighttaew2_1"] {
+    for family in ["taehv", "taecvx", "taew2_1", "lighttaew2_1"] {
         runs(family, &["taew2_1.upstream"]);
     }
     for family in ["taew2_2", "lighttaew2_2"] {

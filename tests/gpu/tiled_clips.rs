@@ -37,13 +37,14 @@ fn load(golden: &Golden) -> (Gpu, Vae) {
 /// Decodes all frames.
 fn decode(clip: &mut ClipDecoder<'_>, latents: &Latents) -> Vec<Pixels> {
     let mut frames = Vec::new();
+    let mut sink = |pixels| {
+        frames.push(pixels);
+        Ok(())
+    };
     for index in 0..latents.count() {
-        let mut sink = |pixels| {
-            frames.push(pixels);
-            Ok(())
-        };
         block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).unwrap();
     }
+    while block_on(clip.finish(&mut Control::default(), &mut sink)).unwrap().is_some() {}
     frames
 }
 
@@ -62,7 +63,8 @@ fn tiled(name: &str) {
     let (latents, wanted) = (latents_of(&golden.latents()), golden.output("frames").unwrap());
     let wanted = frames_of(wanted, 0..wanted.shape[2]);
     let (gpu, mut vae) = load(&golden);
-    let options = DecodeOptions { tiling: tiling(&golden), ..DecodeOptions::default() };
+    let clip_latents = Some(latents.count());
+    let options = DecodeOptions { tiling: tiling(&golden), clip_latents, ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let found = floats(decode(&mut clip, &latents));
     let (peak, host) = (clip.plans().peak(), clip.plans().host_bytes());
@@ -132,6 +134,16 @@ fn wan() {
 #[test]
 fn seedvr() {
     tiled("tiled_clip_seedvr");
+}
+
+#[test]
+fn hunyuan_video() {
+    tiled("tiled_clip_hunyuan_video");
+}
+
+#[test]
+fn ltx2() {
+    tiled("tiled_clip_ltx2");
 }
 
 /// Tests that the first frame of a clip in tiles equals an image in tiles: both are blended before

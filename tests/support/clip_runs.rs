@@ -3,31 +3,37 @@
 
 use pollster::block_on;
 use wgvae::images::{PixelFormat, Pixels};
-use wgvae::model::blocks::Part;
-use wgvae::model::networks;
 use wgvae::{
-    Bytes, Control, DecodeOptions, EncodeOptions, HostTensor, Images, LatentSpace, Latents, Plans, Precision, Vae,
+    Bytes, Control, DecodeOptions, EncodeOptions, HostTensor, Images, LatentSpace, Latents, Plans, Precision, Result,
+    Vae,
 };
 
-use crate::clip::{frames_of, parts, size_of_frame};
+use crate::clip::{frames_of, size_of_frame};
 use crate::family::relative_error;
 use crate::golden::Golden;
 
 /// Decodes all frames of a clip.
 pub(crate) fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
-    let options = DecodeOptions { memory_budget: budget, ..DecodeOptions::default() };
+    let options =
+        DecodeOptions { memory_budget: budget, clip_latents: Some(latents.count()), ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
     let mut frames = Vec::new();
-    let mut sink = |pixels| {
-        let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
-        frames.extend(values);
-        Ok(())
-    };
+    let mut sink = floats_into(&mut frames);
     for index in 0..latents.count() {
         block_on(clip.decode(latents.at(index), &mut Control::default(), &mut sink)).unwrap();
     }
     while block_on(clip.finish(&mut Control::default(), &mut sink)).unwrap().is_some() {}
+    drop(sink);
     (frames, clip.plans().clone())
+}
+
+/// Returns a sink that adds the values of decoded frames to `frames`.
+pub(crate) fn floats_into(frames: &mut Vec<f32>) -> impl FnMut(Pixels) -> Result<()> {
+    |pixels| {
+        let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
+        frames.extend(values);
+        Ok(())
+    }
 }
 
 /// Encodes a clip to all its moments.
@@ -36,11 +42,11 @@ pub(crate) fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) 
     let size = size_of_frame(pixels);
     let mut clip = block_on(vae.encode_clip(size, &options)).unwrap();
     let mut moments = Vec::new();
-    let [first, step] = [Part::First, Part::Next].map(|part| networks::frames(clip.vae().config(), part) as usize);
-    for (_, range) in parts(pixels.shape[2], first, step) {
-        assert_eq!(clip.wants() as usize, range.len());
+    let mut next = 0;
+    while next < pixels.shape[2] {
         // The last part may be short.
-        let range = range.start..range.end.min(pixels.shape[2]);
+        let range = next..pixels.shape[2].min(next + clip.wants() as usize);
+        next = range.end;
         let shape = vec![range.len(), 3, size.height as usize, size.width as usize];
         let frames = Images::new(HostTensor { shape, data: frames_of(pixels, range) }).unwrap();
         moments.extend(block_on(clip.encode(&frames, &mut Control::default())).unwrap().moments.data);

@@ -6,7 +6,7 @@ use std::path::Path;
 use pollster::block_on;
 use serde_json::Value;
 use wgvae::HostTensor;
-use wgvae::config::{AutoencoderConfig, Family, Network, SeedVr, Tiny};
+use wgvae::config::{AutoencoderConfig, Family, Network, SeedVr, Starts, Tiny};
 use wgvae::files::FileSource;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 
@@ -139,6 +139,11 @@ fn tiny(fields: &Value) -> AutoencoderConfig {
         patch_size: number("patch_size"),
         temporal_downsample: serde_json::from_value(fields["temporal_downsample"].clone()).expect("flags"),
         grow_frames: list("grow_frames"),
+        starts: match fields.get("starts").and_then(Value::as_str) {
+            Some("first_if_odd") => Starts::FirstIfOdd,
+            Some("every_fifth") => Starts::EveryFifth,
+            _ => Starts::First,
+        },
     };
     AutoencoderConfig {
         in_channels: number("in_channels"),

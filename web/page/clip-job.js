@@ -2,6 +2,7 @@
 // Decoding of a clip's latents to frames, or encoding of pictures and decoding of the result.
 // Frames are shown as they come, and kept as PNG files, so that a clip takes no GPU memory.
 
+import { decodedFrames, encodedLatents, latentsOfFrames } from '../src/clip-lengths.js';
 import { transfer } from '../src/worker.js';
 import { ask } from './ask.js';
 import { middle } from './crop.js';
@@ -58,7 +59,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   const encoding = new Tally('encode', vae, options.onProgress);
   const parts = [];
   const pad = vae.info.fills_parts ? undefined : 'mirror';
-  const clipLatents = 1 + Math.ceil((footage.count - 1) / vae.info.frames_per_latent);
+  const clipLatents = encodedLatents(vae.info, footage.count);
   for await (const part of vae.encodeClip(pictures(), { ...options, pad, clipLatents, onProgress: encoding.progress(footage.count) })) {
     encoding.add(part.frames);
     parts.push(part);
@@ -66,7 +67,7 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   tell({ type: 'latents', name, latents: joined(parts) });
   onDecode();
   // A model that fills up the last part decodes fewer frames than it has encoded.
-  const decoded = 1 + vae.info.frames_per_latent * (parts.length - 1);
+  const decoded = decodedFrames(vae.info, parts.length) ?? originals.length;
   const count = Math.min(originals.length, decoded);
   if (count < originals.length) {
     tell({ type: 'notice', notice: { code: 'frames-left-out', message: `the latents of ${originals.length} frames decode to ${count}` } });
@@ -156,8 +157,8 @@ class Tally {
    * @returns {(progress: import('../src/index.js').Progress) => void}
    */
   progress(frames, after = 0) {
-    const { frames_per_latent: step, fills_parts: fills } = this.#model.info;
-    const latents = fills && this.#operation === 'encode' ? Math.ceil(frames / step) : Math.ceil((frames - 1) / step) + 1;
+    const { info } = this.#model;
+    const latents = this.#operation === 'encode' ? encodedLatents(info, frames) : latentsOfFrames(info, frames);
     const total = latents + after;
     return ({ part, finished, ...progress }) => {
       if (finished) this.#reports.push(finished);

@@ -2,6 +2,7 @@
 // The chosen input, to be decoded, or to be encoded and decoded again: its kind and size.
 
 import { nameOf } from '../src/answers.js';
+import { decodedFrames, encodedLatents } from '../src/clip-lengths.js';
 import { WgvaeError } from '../src/worker.js';
 import { ask } from './ask.js';
 import { middle } from './crop.js';
@@ -178,8 +179,8 @@ export class Input {
       const [clips] = this.#shape.length === 5 ? this.#shape : [1];
       if (clips !== 1) throw new WgvaeError('input', `these latents are of ${clips} clips: expected one`, { expected: '1', found: `${clips}` });
       checkChannels(this.#shape.at(-4), decoder);
-      const frames = 1 + decoder.info.frames_per_latent * ((this.#shape.at(-3) ?? 1) - 1);
-      const clipLatents = this.#shape.at(-3);
+      const clipLatents = this.#shape.at(-3) ?? 1;
+      const frames = decodedFrames(decoder.info, clipLatents) ?? clipLatents;
       return [{ operation: 'decode', plan: await decoder.planClip({ ...size, clipLatents, output: 'image-data' }), frames }];
     }
     const whole = this.#size ?? this.footage?.size;
@@ -188,7 +189,7 @@ export class Input {
     const size = { width, height, memoryBudget };
     if (this.footage) {
       const frames = this.footage.count;
-      const clipLatents = 1 + Math.ceil((frames - 1) / vae.info.frames_per_latent);
+      const clipLatents = encodedLatents(vae.info, frames);
       return [
         { operation: 'encode', plan: await vae.planEncodeClip({ ...size, clipLatents }), frames },
         { operation: 'decode', plan: await vae.planClip({ ...size, clipLatents, output: 'image-data' }), frames },

@@ -2,6 +2,7 @@
 // Encoding of a clip's pictures to latents, part by part. Any number of pictures takes the memory
 // of one part.
 
+import { encodedLatents } from './clip-lengths.js';
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { picturesNow } from './copies.js';
@@ -57,11 +58,11 @@ export class ClipEncoding {
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
-    const { pixels_per_latent: factor, frames_per_latent: step, fills_parts: fills } = loaded.info;
+    const { pixels_per_latent: factor, fills_parts: fills } = loaded.info;
     if (fills && pad === 'mirror') throw mismatch('input', 'pad', "'repeat' or none, because this model repeats the last frame", pad);
-    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, step, fills, pad });
+    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, times: loaded.info, pad });
     // An array tells the length of its clip.
-    const count = Array.isArray(kept.frames) ? 1 + Math.ceil((kept.frames.length - 1) / step) : undefined;
+    const count = Array.isArray(kept.frames) ? encodedLatents(loaded.info, kept.frames.length) : undefined;
     const { clipLatents = count } = options;
     // The noise of a sample continues from part to part.
     const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled, clipLatents });

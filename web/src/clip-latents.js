@@ -32,7 +32,7 @@ import { toFloats } from './tensors.js';
 export async function openClipLatents(wasm, input, access, channels) {
   const array = await arrayOf(input);
   if (array) return ofArray(wasm, array, channels);
-  if (isIterable(input)) return ofParts(wasm, new Values(input, access.signal, 'latents'), channels);
+  if (isIterable(input)) return { ...await ofParts(wasm, new Values(input, access.signal, 'latents'), channels), count: framesOf(input) };
   const source = await openSource(/** @type {import('./index.js').FileInput} */ (input), access, { what: 'latents' });
   try {
     const latents = await wasm.ClipLatents.open(source, channels);
@@ -134,6 +134,17 @@ async function ofParts(wasm, parts, channels) {
     await parts.free();
     throw error;
   }
+}
+
+/**
+ * Returns the number of frames of parts that are all there; undefined if they come one by one.
+ * @param {unknown} parts
+ * @returns {number | undefined}
+ */
+function framesOf(parts) {
+  if (!Array.isArray(parts)) return undefined;
+  const frames = parts.reduce((sum, part) => sum + part?.shape?.at?.(-3), 0);
+  return Number.isInteger(frames) ? frames : undefined;
 }
 
 /** @param {{ width: number, height: number, unscaled: boolean }} part */

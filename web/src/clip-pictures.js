@@ -2,6 +2,7 @@
 // Pictures of a clip, in groups of as many as one frame of latents stands for, and the padding at
 // the end of a clip whose last group is not full.
 
+import { missingFrames, mostMissing } from './clip-lengths.js';
 import { mismatch } from './errors.js';
 import { openImages } from './images.js';
 import { Values } from './iterate.js';
@@ -17,14 +18,15 @@ export class ClipPictures {
   #wasm;
   #access;
   #factor;
-  #step;
-  #fills;
+  #times;
   #pad;
   #values;
   /** The last pictures: as many as padding may need, and one more. @type {Images[]} */
   #last = [];
   /** The next picture, read ahead. @type {Images | undefined} */
   #ahead;
+  /** Frames to add after the last picture, once that has come. @type {Images[] | undefined} */
+  #padding;
   #read = 0;
 
   /**
@@ -33,18 +35,16 @@ export class ClipPictures {
    * @param {import('./sources.js').Access} access
    * @param {object} options
    * @param {number} options.factor pixels, as in `openImages`
-   * @param {number} options.step frames of each part but the first: clips have 1 + n * step frames
-   * @param {boolean} options.fills true if the model itself fills up a last part
+   * @param {import('./clip-lengths.js').Times} options.times
    * @param {import('./index.js').Pad | undefined} options.pad
    */
-  constructor(wasm, frames, access, { factor, step, fills, pad }) {
+  constructor(wasm, frames, access, { factor, times, pad }) {
     this.#wasm = wasm;
     this.#access = access;
     this.#factor = factor;
-    this.#step = step;
-    this.#fills = fills;
+    this.#times = times;
     this.#pad = pad;
-    if (Array.isArray(frames) && !pad && !fills) checkCount(frames.length, step);
+    if (Array.isArray(frames) && !pad) checkCount(frames.length, times);
     this.#values = new Values(frames, access.signal, 'frames of the clip');
   }
 
@@ -65,22 +65,23 @@ export class ClipPictures {
     let frames = 0;
     let added = 0;
     try {
-      for (; frames < count; frames += 1) {
+      for (; !this.#padding && frames < count; frames += 1) {
         const images = this.#ahead ?? (await this.#open());
         this.#ahead = undefined;
-        if (!images) break;
+        if (!images) {
+          this.#padding = this.#ending();
+          break;
+        }
         this.#add(part, images);
       }
-      if (frames > 0 && frames < count && !this.#fills) {
-        if (!this.#pad) checkCount(this.#read, this.#step);
-        added = count - frames;
-        for (const images of this.#ending(added)) part.add(images);
-      }
+      const padding = this.#padding?.splice(0, count - frames) ?? [];
+      added = padding.length;
+      for (const images of padding) part.add(images);
     } catch (error) {
       part.free();
       throw error;
     }
-    if (frames > 0) return { images: part.finish(), frames, added };
+    if (frames + added > 0) return { images: part.finish(), frames, added };
     part.free();
     return undefined;
   }
@@ -105,14 +106,13 @@ export class ClipPictures {
       throw mismatch('input', `frame ${this.#read} of the clip`, `${width}x${height} pixels, as those before`, `${columns}x${rows}`);
     }
     part.add(images);
-    while (this.#last.length > (this.#pad === 'mirror' ? this.#step : 1)) this.#last.shift()?.free();
+    while (this.#last.length > (this.#pad === 'mirror' ? mostMissing(this.#times) + 1 : 1)) this.#last.shift()?.free();
   }
 
-  /**
-   * Returns the padding, as `wgvae encode --pad` makes it.
-   * @param {number} added
-   */
-  #ending(added) {
+  /** Returns the padding, as `wgvae encode --pad` makes it. */
+  #ending() {
+    if (!this.#pad) checkCount(this.#read, this.#times);
+    const added = missingFrames(this.#times, this.#read);
     const before = this.#last.slice(0, -1).reverse();
     return before.length >= added ? before.slice(0, added) : Array(added).fill(this.#last.at(-1));
   }
@@ -128,12 +128,11 @@ export class ClipPictures {
 /**
  * Throws unless a clip can have so many frames.
  * @param {number} frames
- * @param {number} step
+ * @param {import('./clip-lengths.js').Times} times
  */
-function checkCount(frames, step) {
+function checkCount(frames, times) {
   if (frames === 0) throw mismatch('input', 'frames of the clip', 'at least one', 'none');
-  const beyond = (frames - 1) % step;
-  if (beyond === 0) return;
-  const missing = step - beyond;
+  const missing = missingFrames(times, frames);
+  if (missing === 0) return;
   throw mismatch('input', 'frames of the clip', `as many as latents have, such as ${frames + missing} (pad: 'repeat' or 'mirror' adds ${missing})`, `${frames}`);
 }

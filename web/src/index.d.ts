@@ -520,7 +520,8 @@ export interface ClipOptions {
   memoryBudget?: number;
   /**
    * Most frames of latents of the clip. Only the memory of HunyuanVideo 1.5 depends on it, where
-   * a longer clip is an error. Default: their number if it is known, else 33.
+   * a longer clip is an error, and CogVideoX's first frames, which need their exact number.
+   * Default: their number if it is known, else 33.
    */
   clipLatents?: number;
   /** Listener for the progress of each part, instead of the model's listener. */
@@ -537,9 +538,9 @@ export interface ClipOptions {
 export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
 
 /**
- * Frames to add to a clip whose length is not 1 + n `frames_per_latent` (such as 1, 5 and 9): its
- * last frame again, or the frames before it, backwards. Models with `fills_parts` need none, and
- * refuse `mirror`.
+ * Frames to add to a clip whose length is not 1 + n `frames_per_latent` (such as 1, 5 and 9; for
+ * taeh3 5, 22 and 39): its last frame again, or the frames before it, backwards. Models with
+ * `fills_parts` need none, and refuse `mirror`.
  */
 export type Pad = 'repeat' | 'mirror';
 
@@ -687,7 +688,8 @@ export interface Decoder extends LoadedModel {
   planClip(options: ClipPlanOptions): ClipPlan;
   /**
    * Decodes a clip, one frame of latents after the other, and yields its frames as they are ready:
-   * t frames of latents are 1 + `info.frames_per_latent` (t - 1) frames.
+   * t frames of latents are 1 + `info.frames_per_latent` (t - 1) frames, unless `info.starts` says
+   * otherwise.
    *
    * Takes the same memory for a clip of any length: in memory are one part, and the states that it
    * needs of earlier frames. The clip ends when the caller stops iterating, aborts or meets an
@@ -862,7 +864,7 @@ export interface DecodeOptions {
   tileSize?: number;
   /**
    * Overlap of neighbouring tiles, pixels. Default: a quarter of a tile for `blend`, an eighth for
-   * `cosine`.
+   * `cosine` and for LTX-2.
    */
   tileOverlap?: number;
   /** Index of the picture among the n of the latents. Default: 0. */
@@ -1105,6 +1107,11 @@ export interface ModelFacts {
    * than they decode to.
    */
   fills_parts: boolean;
+  /**
+   * Frames of latents that stand for one frame each: the first of a clip; the first of a clip with
+   * an odd number of them (CogVideoX's taecvx); every fifth (MiniMax-H3's taeh3).
+   */
+  starts: 'first' | 'first_if_odd' | 'every_fifth';
   /** Name of the file, or of the first shard. */
   model: string;
   files: { name: string; bytes: number }[];

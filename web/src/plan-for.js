@@ -1,6 +1,7 @@
 // @ts-check
 // Planning of a decode or an encode without a loaded model and without an opened device.
 
+import { decodedFrames, encodedLatents, fittingFrames, latentsOfFrames } from './clip-lengths.js';
 import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
@@ -109,9 +110,14 @@ function planOfPicture(planner, { device, width, height, direction, output = 'bi
  * @returns {import('./index.js').WholeClipPlan}
  */
 function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, frames) {
-  const { decoded_pixels_per_latent: scale, has_time: hasTime, fills_parts: fills, frames_per_latent: perLatent } = planner.latents();
+  const facts = planner.latents();
+  const { decoded_pixels_per_latent: scale, has_time: hasTime } = facts;
   if (!hasTime) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
-  const clipLatents = Math.ceil(1 + Math.max(frames - 1, 0) / perLatent);
+  const clipLatents = direction === 'encode' ? encodedLatents(facts, frames) : latentsOfFrames(facts, frames);
+  const anyCount = facts.fills_parts && direction === 'encode';
+  if (frames === 0 || (!anyCount && decodedFrames(facts, clipLatents) !== frames)) {
+    throw mismatch('input', 'frames', anyCount ? '1 or more' : fittingFrames(facts), `${frames}`);
+  }
   /** @type {import('./index.js').ClipPlan} */
   let plan;
   if (direction === 'encode') {
@@ -123,12 +129,8 @@ function planOfClip(planner, { width, height, direction, output = 'bitmap', memo
     if (!frame) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
     plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, clipLatents, tiling, tileSize, tileOverlap });
   }
-  const anyCount = fills && direction === 'encode';
-  const others = anyCount ? Math.ceil(frames / plan.frames) - 1 : (frames - 1) / plan.frames;
-  const fitting = anyCount ? '1 or more' : `1, ${1 + plan.frames}, ${1 + 2 * plan.frames} and so on`;
-  if (frames === 0 || !Number.isInteger(others)) throw mismatch('input', 'frames', fitting, `${frames}`);
-  const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + others * plan.next[fact];
-  return { ...plan, parts: 1 + others, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };
+  const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + (clipLatents - 1) * plan.next[fact];
+  return { ...plan, parts: clipLatents, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };
 }
 
 /**

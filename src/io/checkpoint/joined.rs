@@ -1,5 +1,5 @@
-//! Weights that the network uses as one, and that diffusers stores as several tensors: queries, keys
-//! and values of linear attention. A head crosses their borders.
+//! Weights that the network uses as one, and that diffusers stores as several tensors: queries,
+//! keys and values of linear attention. A head crosses their borders.
 
 use std::collections::BTreeMap;
 

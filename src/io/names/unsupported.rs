@@ -33,12 +33,7 @@ const KINDS: &[Kind] = &[
         why: "its grouped filters are missing here; use LTX-2's own VAE",
     },
     Kind {
-        signs: &[Shape("decoder.1.weight", &[256, 24, 3, 3])],
-        name: "taeh3, a tiny autoencoder of MiniMax-H3",
-        why: "its latents of a single image are two frames; use diffusers' AutoencoderKLMiniMaxH3",
-    },
-    Kind {
-        signs: &[Contains(".norm.running_mean"), Contains(".conv2.norm.running_mean")],
+        signs: &[Contains(".norm.running_mean")],
         name: "a DC-AE of the kinds -in-1.0 and -mix-1.0",
         why: "its batch norms are missing here; use diffusers' AutoencoderDC",
     },

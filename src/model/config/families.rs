@@ -2,8 +2,8 @@
 //! from its code if there is none (TAEF2, `SeedVR`).
 
 use super::{
-    AutoencoderConfig, Dc, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, PaddingMode, SeedVr, SizeChange, Tiny,
-    Wan,
+    AutoencoderConfig, Dc, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, PaddingMode, SeedVr, SizeChange,
+    Starts, Tiny, Wan,
 };
 use crate::error::{Error, Result};
 
@@ -41,12 +41,14 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "taeqi2_1", config: || TAEQI.config() },
     Family { name: "taesana", config: || TAESANA.config() },
     Family { name: "taehv", config: || TAEHV.config() },
+    Family { name: "taecvx", config: taecvx },
     Family { name: "taew2_1", config: || TAEW21.config() },
     // It has the same shapes, but takes the VAE's own latents.
     Family { name: "lighttaew2_1", config: || TAEW21.light() },
     Family { name: "taew2_2", config: || TAEW22.config() },
     Family { name: "lighttaew2_2", config: || TAEW22.light() },
     Family { name: "taehv1_5", config: || TAEHV15.config() },
+    Family { name: "taeh3", config: || TAEH3.config() },
     Family { name: "taeltx_2", config: || TAELTX.config() },
     Family { name: "taeltx2_3", config: || TAELTX.config() },
     Family { name: "qwen_image", config: wan21 },
@@ -197,6 +199,7 @@ pub(super) fn tiny_network() -> Tiny {
         patch_size: 1,
         temporal_downsample: Vec::new(),
         grow_frames: Vec::new(),
+        starts: Starts::First,
     }
 }
 
@@ -227,6 +230,7 @@ struct Relative {
     decoder: (&'static [u32], &'static [u32]),
     temporal_downsample: &'static [bool],
     grow_frames: &'static [u32],
+    starts: Starts,
 }
 
 /// The tiny autoencoder of Qwen-Image 2.1.
@@ -239,6 +243,7 @@ const TAEQI: Relative = Relative {
     decoder: (&[256, 128, 64, 64], &[3, 3, 3, 1]),
     temporal_downsample: &[],
     grow_frames: &[],
+    starts: Starts::First,
 };
 
 /// The tiny autoencoder of DC-AE, for Sana.
@@ -281,6 +286,15 @@ const TAEW22: Relative = Relative {
     ..TAEHV15
 };
 
+/// The tiny autoencoder of `MiniMax-H3`.
+const TAEH3: Relative = Relative {
+    own_latents: OwnLatents::Unknown,
+    latent_channels: 24,
+    patch_size: 2,
+    starts: Starts::EveryFifth,
+    ..TAEHV
+};
+
 /// The tiny autoencoders of LTX-2 and LTX-2.3. The scale of the VAE's own latents is among that
 /// VAE's weights.
 const TAELTX: Relative = Relative {
@@ -291,6 +305,13 @@ const TAELTX: Relative = Relative {
     grow_frames: &[2, 2, 2],
     ..TAEHV
 };
+
+/// Returns the config of `CogVideoX`'s tiny autoencoder. It takes the VAE's own latents: upstream's
+/// example divides the diffusion model's by its factor. That is 0.7 in the 5B models.
+fn taecvx() -> AutoencoderConfig {
+    let network = Relative { own_latents: OwnLatents::OfNetwork, starts: Starts::FirstIfOdd, ..TAEHV };
+    AutoencoderConfig { scaling_factor: 0.7, ..network.config() }
+}
 
 impl Relative {
     fn config(&self) -> AutoencoderConfig {
@@ -303,6 +324,7 @@ impl Relative {
             patch_size: self.patch_size,
             temporal_downsample: self.temporal_downsample.to_vec(),
             grow_frames: self.grow_frames.to_vec(),
+            starts: self.starts,
         };
         AutoencoderConfig {
             in_channels: self.image_channels,

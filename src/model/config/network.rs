@@ -93,6 +93,36 @@ pub struct Tiny {
     /// Number of frames that the weights of each size change of the decoder can make of a frame,
     /// lowest resolution first. If they are more than needed, the last ones are used.
     pub grow_frames: Vec<u32>,
+    /// The latents of a clip that stand for one frame each.
+    pub starts: Starts,
+}
+
+/// The starts of a clip: latents that stand for one frame each. A decode drops all their frames but
+/// the last. Every other latent stands for as many frames as the network makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Starts {
+    /// The first latent.
+    First,
+    /// The first latent of a clip with an odd number of latents, as in `CogVideoX`. A clip with an
+    /// even number has no start.
+    FirstIfOdd,
+    /// Every fifth latent, from the first on, as in `MiniMax-H3`.
+    EveryFifth,
+}
+
+impl Starts {
+    /// The number of latents from one of [`Self::EveryFifth`] to the next.
+    pub(crate) const CHUNK: u64 = 5;
+
+    /// True if latent `index` of a clip of `count` latents is a start.
+    pub(crate) fn contain(self, index: u64, count: u64) -> bool {
+        match self {
+            Self::First => index == 0,
+            Self::FirstIfOdd => index == 0 && count % 2 == 1,
+            Self::EveryFifth => index.is_multiple_of(Self::CHUNK),
+        }
+    }
 }
 
 impl Tiny {
@@ -241,6 +271,8 @@ pub(crate) struct NetworkFacts {
     /// True if the first latent of an encode stands for as many frames as any other. The last frame
     /// is repeated until the last latent has as many.
     pub(crate) fills_parts: bool,
+    /// The latents of a clip that stand for one frame each.
+    pub(crate) starts: Starts,
     /// True if attention sees all earlier frames of a clip, so that keys and values of each are
     /// kept.
     pub(crate) keeps_all: bool,
@@ -268,6 +300,7 @@ impl NetworkFacts {
             clamps: false,
             time_changes: None,
             fills_parts: false,
+            starts: Starts::First,
             keeps_all: false,
             least_latents: 1,
             least_encoded: 1,
@@ -293,7 +326,8 @@ impl Network {
                 has_moments: false,
                 clamps: tiny.is_video(),
                 time_changes: tiny.time_changes(),
-                fills_parts: tiny.is_video(),
+                fills_parts: tiny.is_video() && tiny.starts != Starts::EveryFifth,
+                starts: tiny.starts,
                 image_patch: tiny.patch_size,
                 ..image(
                     if tiny.is_video() { "TAEHV" } else { "AutoencoderTiny" },
@@ -313,6 +347,7 @@ impl Network {
                 )
             },
             Self::Ltx2(ltx2) => NetworkFacts {
+                overlaps: 8,
                 time_changes: Some(ltx2.upsample.iter().filter(|change| change.time).count()),
                 least_latents: if ltx2.decoder_reflects { 2 } else { 1 },
                 image_patch: ltx2.patch_size,

@@ -40,6 +40,26 @@ fn a_last_part_that_is_filled_up_takes_any_number_of_frames() {
     assert_eq!(TimeFactor::of(&Family::find("sd15").unwrap().config()), None);
 }
 
+/// Tests that taecvx drops no frame of an even number of latents, and that taeh3 has chunks of five
+/// latents, which are 17 frames.
+#[test]
+fn other_starts_give_other_numbers_of_frames() {
+    let of = |family| TimeFactor::of(&Family::find(family).unwrap().config()).unwrap();
+    let cogvideox = of("taecvx");
+    let frames: Vec<_> = (0..6).map(|latents| cogvideox.frames(latents)).collect();
+    assert_eq!(frames, [None, Some(1), Some(8), Some(9), Some(16), Some(17)]);
+    assert_eq!((cogvideox.latents(49), cogvideox.decoded(5), cogvideox.missing(5)), (Some(13), Some(8), 0));
+    let decodes = cogvideox.of_decodes();
+    assert_eq!([9, 16, 5, 12].map(|frames| decodes.latents(frames)), [Some(3), Some(4), None, None]);
+    assert_eq!([0, 1, 2, 8, 10].map(|frames| decodes.missing(frames)), [1, 0, 6, 0, 6]);
+    let h3 = of("taeh3");
+    let frames: Vec<_> = (1..13).map(|latents| h3.frames(latents)).collect();
+    let (some, none) = ([5, 22, 39].map(Some), None);
+    assert_eq!(frames, [none, some[0], none, none, none, none, some[1], none, none, none, none, some[2]]);
+    assert_eq!([1, 5, 22, 39].map(|frames| h3.latents(frames)), [None, Some(2), Some(7), Some(12)]);
+    assert_eq!([0, 1, 5, 6, 17, 22, 23].map(|frames| h3.missing(frames)), [5, 4, 0, 16, 5, 0, 16]);
+}
+
 /// Returns the numbers of the frames after padding `count` frames.
 fn padded(count: u64, pad: Pad, is_known: bool) -> (Vec<u64>, Padded) {
     let mut source = Padded::new(Box::new(Frames::new(count, is_known)), FOUR, Some(pad)).unwrap();

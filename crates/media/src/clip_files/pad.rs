@@ -92,7 +92,7 @@ impl Padded {
 
     fn keep(&mut self, frame: &PlanarFrame) {
         let Some(pad) = self.pad else { return };
-        let kept = if pad == Pad::Mirror { self.factor.missing(2) + 1 } else { 1 };
+        let kept = if pad == Pad::Mirror { self.factor.period() } else { 1 };
         while self.last.len() as u64 >= kept {
             self.last.pop_front();
         }

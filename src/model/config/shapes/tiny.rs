@@ -2,7 +2,7 @@
 //! several convolutions, as `conv.0`, and layers that change time one, as `conv`.
 
 use super::votes::{Needed, Shapes, most_common, vote};
-use crate::model::config::{AutoencoderConfig, FAMILIES, Halves, Network, OwnLatents, Tiny};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Halves, Network, OwnLatents, Starts, Tiny};
 
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -24,6 +24,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         patch_size: shapes.image_patch().max(encoder.patch),
         temporal_downsample,
         grow_frames,
+        starts: Starts::First,
     };
     // TAEF2's own latents are FLUX.2's as the diffusion model sees them, without patches. Shapes do
     // not show which VAE the others replace.

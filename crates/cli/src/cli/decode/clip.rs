@@ -8,7 +8,7 @@ use serde_json::json;
 use wgvae::clips::ClipDecoder;
 use wgvae::files::ByteSource;
 use wgvae::images::{PixelFormat, Pixels};
-use wgvae::internals::clips::{ClipAxes, ClipLatents};
+use wgvae::internals::clips::{ClipAxes, ClipLatents, TimeFactor};
 use wgvae::{
     Checkpoint, DecodeOptions, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Result,
 };
@@ -44,7 +44,7 @@ pub(super) async fn run(
     checkpoint.check_space(space)?;
     let axes = latents.axes();
     let size = config.image_size(axes.size, space);
-    let frames = factor.frames(axes.frames).ok_or_else(|| too_many(args, axes))?;
+    let frames = factor.frames(axes.frames).ok_or_else(|| no_such_clip(args, axes, factor))?;
     check_paths(args, &checkpoint, name, frames)?;
     let (fps, ffmpeg) = (args.fps.unwrap_or_default(), Ffmpeg::default());
     let sink =
@@ -175,12 +175,9 @@ fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
     Error::input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""))
 }
 
-fn too_many(args: &DecodeArgs, axes: ClipAxes) -> Error {
-    Error::input(
-        format!("latents in {}", args.latents.display()),
-        "a number of frames that fits 64 bits",
-        axes.frames.to_string(),
-    )
+fn no_such_clip(args: &DecodeArgs, axes: ClipAxes, factor: TimeFactor) -> Error {
+    let what = format!("latents in {}", args.latents.display());
+    Error::input(what, factor.expected_latents(), axes.frames.to_string())
 }
 
 /// Prints a note if more pictures lie beside those that are written, left by a longer clip.
