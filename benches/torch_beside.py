@@ -42,6 +42,7 @@ FAMILIES = {
     "qwen_image": (diffusers.AutoencoderKLQwenImage, torch.bfloat16, 8),
     "qwen_image21": (diffusers.AutoencoderKLQwenImage21, torch.bfloat16, 16),
     "hunyuan_image": (diffusers.AutoencoderKLHunyuanImage, torch.bfloat16, 32),
+    "sana": (diffusers.AutoencoderDC, torch.bfloat16, 32),
     "wan21": (diffusers.AutoencoderKLWan, torch.bfloat16, 8),
 }
 # Families whose decode here is a clip of 832x480.

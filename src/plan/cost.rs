@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use bytemuck::pod_read_unaligned;
 
-use crate::kernels::WORKGROUP;
 use crate::kernels::matmul::{self, MatmulParams};
 use crate::kernels::pixel_norm::{self, PixelNormParams};
 use crate::kernels::winograd::POINTS;
+use crate::kernels::{WORKGROUP, conv2d_depthwise, linear_attention};
 use crate::limits::DeviceKind;
 use crate::plan::device_class::DeviceClass;
 use crate::plan::{Action, BufferId, HostSource, Plan, Resource, Step};
@@ -100,10 +100,22 @@ impl Plan {
     fn touched(&self, file: &str, groups: u64, bindings: &[Resource]) -> u64 {
         // 36 elements of a tile on one side of a transform, 9 or 16 on the other.
         const TRANSFORM: u64 = 450;
+        // Four pixels of two halves of the channels in, of one out.
+        const DEPTHWISE: u64 = 192;
+        // Four channels of the pixels of a run.
+        const LINEAR_SUMS: u64 = 1024;
+        // Four pixels in and out.
+        const LINEAR_APPLY: u64 = 128;
         // One vec4 in and one out.
         const OTHERS: u64 = 32;
         let bound: u64 = bindings.iter().map(|resource| self.bound(resource)).sum();
-        let each = if file.starts_with("winograd") { TRANSFORM } else { OTHERS };
+        let each = match file {
+            _ if file.starts_with("winograd") => TRANSFORM,
+            _ if file == conv2d_depthwise::INTERFACE.file => DEPTHWISE,
+            _ if file == linear_attention::SUMS.file => LINEAR_SUMS,
+            _ if file == linear_attention::APPLY.file => LINEAR_APPLY,
+            _ => OTHERS,
+        };
         bound.min(groups * u64::from(WORKGROUP) * each)
     }
 

@@ -78,19 +78,7 @@ impl Fusing<'_> {
                 let norm = Some(Normalize::Group(self.fused.norms.len() - 1));
                 self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
             }
-            Op::PixelNorm(kind) => {
-                let tensor = self.stored(node.inputs[0], name);
-                let weight = |part: &str| Weight::all(format!("{name}.{part}"));
-                let (gamma, beta, least, eps) = match kind {
-                    // Lower bound of the divisor, as in torch's `normalize`.
-                    PixelNormKind::Gamma => (weight("gamma"), None, 1e-12, 0.0),
-                    PixelNormKind::Plain => (Weight::ones(), None, 0.0, 1e-8),
-                    PixelNormKind::Affine => (weight("weight"), Some(weight("bias")), 0.0, 1e-5),
-                };
-                self.fused.pixel_norms.push(PixelNorm { gamma, beta, tensor, least, eps });
-                let norm = Some(Normalize::Pixel(self.fused.pixel_norms.len() - 1));
-                self.views[output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
-            }
+            Op::PixelNorm(kind) => self.pixel_norm(node, *kind),
             Op::Activate(activation) => self.activate(node.inputs[0], *activation, output),
             Op::Keep { by, frames } => {
                 let tensor = self.stored(node.inputs[0], name);
@@ -137,6 +125,21 @@ impl Fusing<'_> {
                 self.fused.stages.push(Stage::Output { input, ending: *ending });
             }
         }
+    }
+
+    fn pixel_norm(&mut self, node: &GraphNode, kind: PixelNormKind) {
+        let name = &node.name;
+        let tensor = self.stored(node.inputs[0], name);
+        let weight = |part: &str| Weight::all(format!("{name}.{part}"));
+        let (gamma, beta, least, eps) = match kind {
+            // Lower bound of the divisor, as in torch's `normalize`.
+            PixelNormKind::Gamma => (weight("gamma"), None, 1e-12, 0.0),
+            PixelNormKind::Plain => (Weight::ones(), None, 0.0, 1e-8),
+            PixelNormKind::Affine => (weight("weight"), Some(weight("bias")), 0.0, 1e-5),
+        };
+        self.fused.pixel_norms.push(PixelNorm { gamma, beta, tensor, least, eps });
+        let norm = Some(Normalize::Pixel(self.fused.pixel_norms.len() - 1));
+        self.views[node.output.0] = View { stored: tensor, prologue: Prologue { norm, ..Prologue::default() } };
     }
 
     fn conv(&mut self, node: &GraphNode, conv: &Conv2d) {

@@ -100,8 +100,8 @@ fn vary_levels_of_dc(levels: &mut Vec<DcLevel>, list: &[u32]) {
     *levels = list.iter().map(level).collect();
 }
 
-/// Returns changes of networks.
-fn network_changes() -> Vec<ConfigChange> {
+/// Returns changes of the levels of networks.
+fn level_changes() -> Vec<ConfigChange> {
     vec![
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.block_out_channels = list.to_vec(),
@@ -130,6 +130,12 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::HunyuanVideo(hunyuan) => hunyuan.time_changes = number,
             Network::Dc(dc) => dc.attention_head_dim = number,
         },
+    ]
+}
+
+/// Returns changes of the rest of networks.
+fn network_changes() -> Vec<ConfigChange> {
+    vec![
         |config, number, _, list| match &mut config.network {
             Network::Kl(kl) => kl.layers_per_block = number,
             Network::Tiny(tiny) => (tiny.num_encoder_blocks, tiny.num_decoder_blocks) = (list.to_vec(), list.to_vec()),
@@ -191,6 +197,7 @@ fn config_changes() -> impl Strategy<Value = ConfigChange> {
             *config = largest_network();
         },
     ];
+    changes.extend(level_changes());
     changes.extend(network_changes());
     select(changes)
 }

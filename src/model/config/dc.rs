@@ -91,6 +91,20 @@ impl Dc {
         self.decoder_conv_act_fn = other.decoder_conv_act_fn;
     }
 
+    /// Compares with `other` what weights show, by field: neither functions nor the shortcuts next
+    /// to the latents.
+    pub(super) fn compared(&self, other: &Self) -> [(&'static str, bool); 7] {
+        [
+            ("encoder_block_out_channels", self.encoder.len() == other.encoder.len()),
+            ("encoder_layers_per_block", same_levels(&self.encoder, &other.encoder)),
+            ("downsample_block_type", self.unshuffles == other.unshuffles),
+            ("decoder_block_out_channels", self.decoder.len() == other.decoder.len()),
+            ("decoder_layers_per_block", same_levels(&self.decoder, &other.decoder)),
+            ("upsample_block_type", self.shuffles == other.shuffles),
+            ("attention_head_dim", self.attention_head_dim == other.attention_head_dim),
+        ]
+    }
+
     /// Returns the network of DC-AE-Lite: a decoder without attention for Sana's latents.
     pub(crate) fn lite() -> Self {
         let known = Self::published();
@@ -110,7 +124,7 @@ impl Dc {
 }
 
 /// True if the weights of two lists of levels have the same names and shapes.
-pub(super) fn same_levels(left: &[DcLevel], right: &[DcLevel]) -> bool {
+fn same_levels(left: &[DcLevel], right: &[DcLevel]) -> bool {
     let without_function = |level: &DcLevel| match level.block {
         DcBlock::Res { .. } => DcLevel { block: DcBlock::Res { act_fn: Activation::Silu }, ..level.clone() },
         DcBlock::EfficientVit { .. } => level.clone(),

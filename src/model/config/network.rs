@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::dc::{Dc, same_levels};
+use super::dc::Dc;
 use super::hunyuan_video::HunyuanVideo;
 use super::ltx2::Ltx2;
 use super::padding::PaddingMode;
@@ -493,16 +493,7 @@ impl Network {
                 ("layers_per_block", left.layers_per_block == right.layers_per_block),
                 ("temporal_scale_num", left.temporal_scale_num == right.temporal_scale_num),
             ],
-            // Weights tell neither functions nor the shortcuts next to the latents.
-            (Self::Dc(left), Self::Dc(right)) => &[
-                ("encoder_block_out_channels", left.encoder.len() == right.encoder.len()),
-                ("encoder_layers_per_block", same_levels(&left.encoder, &right.encoder)),
-                ("downsample_block_type", left.unshuffles == right.unshuffles),
-                ("decoder_block_out_channels", left.decoder.len() == right.decoder.len()),
-                ("decoder_layers_per_block", same_levels(&left.decoder, &right.decoder)),
-                ("upsample_block_type", left.shuffles == right.shuffles),
-                ("attention_head_dim", left.attention_head_dim == right.attention_head_dim),
-            ],
+            (Self::Dc(left), Self::Dc(right)) => &left.compared(right),
             (Self::HunyuanVideo(left), Self::HunyuanVideo(right)) => &[
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),
                 ("layers_per_block", left.layers_per_block == right.layers_per_block),

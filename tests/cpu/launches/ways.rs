@@ -78,7 +78,8 @@ const WAYS: [Way; 31] = [
     Way { least_memory: true, ..way("qwen_image 1024, least memory", "qwen_image", [1024, 1024], What::Decode) },
     way("qwen_image encode 1024", "qwen_image", [1024, 1024], What::Encode),
     way("sana 1024", "sana", [1024, 1024], What::Decode),
-    way("sana encode 1024", "sana", [1024, 1024], What::Encode),
+    // Its lowest level has 32x32 pixels.
+    starved(0.17, way("sana encode 1024", "sana", [1024, 1024], What::Encode)),
     way("dc_ae_lite 1024", "dc_ae_lite", [1024, 1024], What::Decode),
     way("wan21 1024", "wan21", [1024, 1024], What::Decode),
     way("wan21 part 832x480", "wan21", [832, 480], What::Part),

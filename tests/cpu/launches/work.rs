@@ -253,7 +253,9 @@ fn apply(variant: &Variant, p: &ApplyParams) -> Work {
 fn pixel_norm(variant: &Variant, p: &PixelNormParams) -> Work {
     let x4 = u64::from(p.pixels) * u64::from(p.frames) * u64::from(p.channels4);
     let moved = Moved::once(x4 * bytes(variant, "Stored"));
-    Work { name: variant.file, moved: vec![moved, Moved::default(), moved], ..Work::default() }
+    // A sum reads what it writes.
+    let y = if variant.flag("SUM") { Moved::once(moved.once * 2) } else { moved };
+    Work { name: variant.file, moved: vec![moved, Moved::default(), Moved::default(), y], ..Work::default() }
 }
 
 fn stats(variant: &Variant, p: &StatsParams) -> Work {

@@ -68,7 +68,7 @@ fn level(shapes: &Shapes<'_>, list: &str) -> Option<DcLevel> {
         let module =
             |part: &&str| name.ends_with(&format!(".{part}.weight")) || name.ends_with(&format!(".{part}.bias"));
         name.starts_with(&prefix)
-            && ["conv1", "conv2", "norm", "attn.to_out", "attn.norm_out", "conv_point"].iter().any(|part| module(&part))
+            && ["conv1", "conv2", "norm", "attn.to_out", "attn.norm_out", "conv_point"].iter().any(module)
     };
     let scale = |scale: u32| {
         let ending = format!(".attn.to_qkv_multiscale.{scale}.proj_in.weight");
