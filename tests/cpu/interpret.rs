@@ -15,6 +15,7 @@ use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Bytes, HostTensor, LatentSpace, Size, Storage};
 
 use crate::formula;
+use crate::golden::Golden;
 use crate::interpreter::{interpret, interpret_and_measure};
 use crate::networks::with_kl;
 
@@ -160,6 +161,25 @@ fn an_estimate_with_the_images_own_norms_is_exact() {
         crate::plan_checks::check(&plan, &limits);
         let (estimate, _) = interpret_and_measure(&plan, &weights, &[&latents.data, &latents.data]);
         assert_same_bits(&estimate, &exact, "an estimate");
+    }
+}
+
+/// Tests a network without group norms: nothing is measured, and no bit changes.
+#[test]
+fn an_estimate_without_group_norms_is_exact() {
+    let golden = Golden::open("toy_sana");
+    let (config, latents) = (&golden.config, golden.latents());
+    let weights = formula::decoder(config);
+    let of = |width, height| decoder(config, Size { width, height }, LatentSpace::Model);
+    let (graph, small) = (of(5, 3), of(2, 2));
+    let limits = DeviceLimits::webgpu_default();
+    for storage in [Storage::F32, Storage::F16] {
+        let options = PlanOptions { chunk_limit: Bytes(1 << 13), ..PlanOptions::new(storage, Output::Raw) };
+        let limits = DeviceLimits { shader_f16: true, ..limits };
+        let exact = interpret(&Plan::new(&graph, &limits, &options).unwrap(), &weights, &latents.data);
+        let plan = Plan::estimated(&graph, &small, &limits, &options).unwrap();
+        crate::plan_checks::check(&plan, &limits);
+        assert_same_bits(&interpret(&plan, &weights, &latents.data), &exact, "an estimate");
     }
 }
 

@@ -42,7 +42,7 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
 #[test]
 fn images_of_1024_pixels() {
     type Planned = fn(&str, Option<Bytes>) -> Plan;
-    let targets: [(&str, Planned, u64); 15] = [
+    let targets: [(&str, Planned, u64); 18] = [
         ("sd15", encode, 716),
         ("flux2", decode, 1228),
         ("cogview4", decode, 2457),
@@ -54,6 +54,9 @@ fn images_of_1024_pixels() {
         ("wan22", encode, 347),
         ("hunyuan_image", decode, 1057),
         ("hunyuan_image", encode, 834),
+        ("sana", decode, 700),
+        ("sana", encode, 620),
+        ("dc_ae_lite", decode, 980),
         ("taeqi2_1", decode, 105),
         ("taeqi2_1", encode, 109),
         ("taew2_1", decode, 182),

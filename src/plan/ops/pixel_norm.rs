@@ -2,7 +2,7 @@
 
 use crate::kernels::pixel_norm::{self, PixelNormParams};
 use crate::kernels::weights::WeightLayout;
-use crate::model::graph::Activation;
+use crate::model::graph::{Activation, TensorId};
 use crate::plan::Resource;
 use crate::plan::fused::{NormedSum, PixelNormId};
 use crate::plan::node::Node;
@@ -15,6 +15,8 @@ use super::sizing::{Reach, Sizing};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Application {
     pub(super) norm: PixelNormId,
+    /// Tensor that is read: in an estimate, not the one that the norm names.
+    pub(super) input: TensorId,
     /// Function that follows the norm.
     pub(super) activation: Option<Activation>,
     /// Factor of the norm if it is added to what is there. `None` if it replaces that.
@@ -47,7 +49,8 @@ impl Lowering<'_> {
                 table: None,
             };
             let to = FrameTarget { buffer: target, offset: (rows.start - own.start) * row4, pixel4: shape.pixel4() };
-            self.pixel_norm(Application { norm: sum.norm, activation: None, sum: Some(sum.scale) }, from, to);
+            let (norm, input) = (sum.norm, sum.input);
+            self.pixel_norm(Application { norm, input, activation: None, sum: Some(sum.scale) }, from, to);
         }
         if measure {
             self.measure(sum.output, chunk);
@@ -57,7 +60,7 @@ impl Lowering<'_> {
     /// Launches a norm of each pixel of `source`.
     pub(super) fn pixel_norm(&mut self, application: Application, source: FrameRows, target: FrameTarget) {
         let norm = &self.fused.pixel_norms[application.norm];
-        let shape = self.fused.shape(norm.tensor);
+        let shape = self.fused.shape(application.input);
         #[expect(clippy::cast_precision_loss, reason = "channel counts are small")]
         let channels = shape.channels as f32;
         let params = PixelNormParams {
@@ -75,7 +78,7 @@ impl Lowering<'_> {
         let gamma = self.weight(&norm.gamma, layout, factor);
         let beta = norm.beta.as_ref().map(|beta| self.weight(beta, layout, factor));
         let launch = pixel_norm::PixelNorm {
-            storage: self.tensor(norm.tensor).storage,
+            storage: self.tensor(application.input).storage,
             activation: application.activation,
             lanes: pixel_norm::lanes(self.limits.kind),
             has_beta: beta.is_some(),

@@ -84,7 +84,8 @@ impl Lowering<'_> {
         let (from, to) = (Resource::Buffer(source.buffer), Resource::Buffer(target.buffer));
         match (conv.prologue.norm, source.table) {
             (Some(Normalize::Pixel(norm)), _) => {
-                let application = Application { norm, activation: conv.prologue.activation, sum: None };
+                let activation = conv.prologue.activation;
+                let application = Application { norm, input: conv.input, activation, sum: None };
                 self.pixel_norm(application, source, target);
             }
             (Some(Normalize::Group(_)), Some(table)) => {
