@@ -2,7 +2,7 @@
 
 use crate::kernels::choice::{ConvAlgorithm, KernelChoice};
 use crate::model::graph::{Doubling, Shape, Window};
-use crate::plan::fused::{Conv, Normalize, Residual};
+use crate::plan::fused::{Conv, Normalize, Prologue, Residual};
 
 impl KernelChoice {
     /// Returns the algorithm of `conv`, whose filter reads `input` and gives `output`.
@@ -13,8 +13,8 @@ impl KernelChoice {
         let algorithm = match self.algorithm(conv.window, input.channels, output.channels) {
             ConvAlgorithm::Product => ConvAlgorithm::Product,
             _ if conv.groups > 1 => ConvAlgorithm::Depthwise,
-            // Direct cannot add a residual; Winograd can.
-            ConvAlgorithm::Direct if conv.residual.is_some() => ConvAlgorithm::Winograd,
+            // Direct can neither add a residual nor activate what is not normalised; Winograd can.
+            ConvAlgorithm::Direct if conv.residual.is_some() || is_bent(conv.prologue) => ConvAlgorithm::Winograd,
             algorithm => algorithm,
         };
         if let Err(missing) = check(algorithm, conv) {
@@ -24,10 +24,15 @@ impl KernelChoice {
     }
 }
 
+/// True if a function comes before the filter without a norm.
+fn is_bent(prologue: Prologue) -> bool {
+    prologue.activation.is_some() && prologue.norm.is_none()
+}
+
 /// Returns an error with the first feature of `conv` that `algorithm` does not support.
 fn check(algorithm: ConvAlgorithm, conv: &Conv) -> Result<(), &'static str> {
     let prologue = conv.prologue;
-    let bent = prologue.activation.is_some() && prologue.norm.is_none();
+    let bent = is_bent(prologue);
     let normalised = prologue.norm.is_some();
     let doubled = prologue.doubling.is_some();
     let shortcut = matches!(conv.residual, Some(Residual::Shortcut { .. }));

@@ -138,6 +138,7 @@ fn tiny_without_a_class() {
 fn dc_ae() {
     check_fixture("toy_sana");
     check_fixture("toy_dc_ae");
+    check_fixture("toy_dc_ae_narrow");
 }
 
 #[test]

@@ -113,6 +113,7 @@ fn wan22() {
 fn dc_ae() {
     family("toy_sana");
     family("toy_dc_ae");
+    family("toy_dc_ae_narrow");
 }
 
 #[test]
