@@ -399,7 +399,7 @@ def test_swaps_nothing_that_it_lacks(tmp_path: Path) -> None:
     pipe = sd_pipeline(lacking)
     with pytest.raises(
         InputError,
-        match=r"a class that wgvae has \(AutoencoderKL, .*\), found vae: AsymmetricAutoencoderKL",
+        match=r"a class that wgvae has \(AutoencoderDC, .*\), found vae: AsymmetricAutoencoderKL",
     ):
         swap(pipe)
     assert pipe.vae is lacking
@@ -525,7 +525,8 @@ def test_wrong_arguments_of_previews_are_named(pipe: Any) -> None:
         ({"every": 0}, "every"),
         ({"max_side": "large"}, "max_side"),
         ({"show": 5}, "show: expected a function"),
-        ({"family": "wan22"}, "linear map"),
+        ({"family": "seedvr2"}, "linear map"),
+        ({"family": "wan22"}, "48 channels"),
         ({"family": "flux1"}, "16 channels"),
     )
     for arguments, message in wrong:
