@@ -864,7 +864,7 @@ export interface DecodeOptions {
   tileSize?: number;
   /**
    * Overlap of neighbouring tiles, pixels. Default: a quarter of a tile for `blend`, an eighth for
-   * `cosine` and for LTX-2.
+   * `cosine`, LTX-2 and DC-AE.
    */
   tileOverlap?: number;
   /** Index of the picture among the n of the latents. Default: 0. */

@@ -39,8 +39,8 @@ pub(super) struct TileArgs {
     /// 1024]
     #[arg(long, value_name = "PX")]
     tile_size: Option<u32>,
-    /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile, of LTX-2's an
-    /// eighth; cosine: an eighth]
+    /// Pixels that neighbouring tiles share [default: blend: a quarter of a tile, for LTX-2 and
+    /// DC-AE an eighth; cosine: an eighth]
     #[arg(long, value_name = "PX")]
     tile_overlap: Option<u32>,
 }
