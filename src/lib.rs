@@ -87,7 +87,7 @@ pub mod clips {
 /// Configurations of models, and the families of published ones.
 pub mod config {
     pub use crate::model::config::{
-        AutoencoderConfig, Dc, DcBlock, DcLevel, FAMILIES, Family, HunyuanVideo, Kl, Ltx2, Ltx2Level, Network,
+        AutoencoderConfig, Dc, DcBlock, DcLevel, DcNorm, FAMILIES, Family, HunyuanVideo, Kl, Ltx2, Ltx2Level, Network,
         OwnLatents, Packing, PaddingMode, SeedVr, SizeChange, Starts, Tiny, Wan,
     };
 }

@@ -5,6 +5,8 @@
 mod allowance;
 #[path = "cpu/arguments.rs"]
 mod arguments;
+#[path = "cpu/batch_norms.rs"]
+mod batch_norms;
 #[path = "cpu/budget_sweep.rs"]
 mod budget_sweep;
 #[path = "cpu/budgets.rs"]

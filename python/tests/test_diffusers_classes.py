@@ -110,6 +110,10 @@ DC = {
     "scaling_factor": 0.41407,
 }
 SANA = DC | {"downsample_block_type": "conv", "upsample_block_type": "interpolate"}
+DC_BATCH = DC | {
+    "decoder_norm_types": ["batch_norm", "batch_norm", "rms_norm"],
+    "decoder_act_fns": ["relu", "relu", "silu"],
+}
 TINY = {f"{half}_block_out_channels": [8] * 4 for half in ("encoder", "decoder")}
 
 CASES = {
@@ -131,6 +135,7 @@ CASES = {
     "hunyuan image": Case("AutoencoderKLHunyuanImage", HUNYUAN, (1, 8, 5, 4), (1, 3, 16, 24)),
     "sana": Case("AutoencoderDC", SANA, (2, 8, 3, 5), (1, 3, 24, 16)),
     "dc-ae": Case("AutoencoderDC", DC, (1, 8, 4, 3), (2, 3, 8, 24)),
+    "dc-ae batch norm": Case("AutoencoderDC", DC_BATCH, (1, 8, 4, 3), (2, 3, 8, 24)),
     "tiny": Case("AutoencoderTiny", TINY, (2, 4, 3, 5), (2, 3, 16, 24)),
     "qwen image": Case(
         "AutoencoderKLQwenImage",

@@ -1,11 +1,12 @@
 //! The tensors of a model: their place, their names, and how to read them. Opening a checkpoint
 //! reads and checks headers only; weights are read on request.
 
+mod composed;
 mod facts;
-mod joined;
 mod scale;
 mod stand_in;
 mod statistics;
+mod stored;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,9 +16,11 @@ use serde::Serialize;
 pub use self::scale::LatentScale;
 use self::scale::{decide, family_of_architecture, other_network, with_scale_of};
 use self::statistics::Statistics;
+pub use self::stored::StoredTensor;
+use self::stored::same_shape;
 use super::convert::first_non_finite;
 use super::names::{Layout, family_hint, half_prefix, translate};
-use super::safetensors::{ElementType, TensorInfo, read_header, read_tensor};
+use super::safetensors::{ElementType, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, OwnLatents, PaddingMode};
@@ -44,19 +47,6 @@ pub struct Checkpoint {
 /// Weights that every latent passes through. One published copy of Qwen-Image's VAE has only zeros
 /// here, so a tensor of zeros is an error.
 const ZEROS_REFUSED: [&str; 2] = ["quant_conv.weight", "post_quant_conv.weight"];
-
-/// One tensor of a [`Checkpoint`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredTensor {
-    /// Name as written in the file.
-    pub file_name: String,
-    /// Position in the file, element type and shape as written.
-    pub info: TensorInfo,
-    /// Index of the file in [`Checkpoint::files`].
-    source: usize,
-    /// Tensors whose rows follow those of this one, if the files keep one weight in several.
-    further: Vec<Self>,
-}
 
 /// Numbers of weights of a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -208,7 +198,8 @@ impl Checkpoint {
     pub fn parameters(&self) -> Parameters {
         let count = |prefix: &str| {
             let tensors = self.tensors.iter().filter(|(name, _)| name.starts_with(prefix));
-            let elements = tensors.map(|(_, tensor)| tensor.shape().iter().product::<u64>());
+            let parts = tensors.flat_map(|(_, tensor)| tensor.own_parts());
+            let elements = parts.map(|part| part.info.shape.iter().product::<u64>());
             elements.fold(0, u64::saturating_add)
         };
         Parameters { encoder: count("encoder."), decoder: count("decoder."), total: count("") }
@@ -217,7 +208,7 @@ impl Checkpoint {
     /// Counts the tensors of each element type, sorted by the type.
     pub fn element_types(&self) -> Vec<(ElementType, usize)> {
         let mut counts = Map::new();
-        for tensor in self.tensors.values().flat_map(StoredTensor::parts) {
+        for tensor in self.tensors.values().flat_map(StoredTensor::own_parts) {
             *counts.or_insert(tensor.info.dtype.clone(), 0) += 1;
         }
         counts.into_iter().collect()
@@ -233,8 +224,7 @@ impl Checkpoint {
         for (name, shape) in wanted {
             match self.tensors.get(name) {
                 Some(tensor) => tensor.check(shape)?,
-                None if self.layout == Layout::Diffusers => missing.extend(joined::missing(name, &self.tensors)),
-                None => missing.push(name.to_owned()),
+                None => missing.extend(composed::missing(name, &self.tensors, self.layout)),
             }
         }
         if missing.is_empty() {
@@ -254,16 +244,11 @@ impl Checkpoint {
     /// zeros only in a layer that all latents pass through; the errors of the source.
     pub async fn read_f32(&self, name: &str, shape: &[u64]) -> Result<Vec<f32>> {
         self.check([(name, shape)])?;
-        let mut values = Vec::new();
-        for tensor in self.tensors[name].parts() {
-            let read = self.read_part(name, tensor).await?;
-            if values.is_empty() {
-                values = read;
-            } else {
-                values.extend(read);
-            }
+        let mut parts = Vec::new();
+        for part in self.tensors[name].parts() {
+            parts.push(self.read_part(name, part).await?);
         }
-        Ok(values)
+        self.tensors[name].combine(parts)
     }
 
     /// Reads one of the file's tensors that make up the tensor `name`.
@@ -299,7 +284,7 @@ impl Checkpoint {
         let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
         let take = |(name, written): (String, String)| Some((name, tensors.get(&written)?.clone()));
         let mut of_vae: BTreeMap<String, StoredTensor> = names.written.into_iter().filter_map(take).into_map();
-        joined::join(&mut of_vae);
+        composed::compose(&mut of_vae);
         let [scale, shift] = [stand_in::SCALE, stand_in::SHIFT].map(|name| tensors.get(name).cloned());
         let (own_latents, tensors) = (stand_in::read(scale, shift, &sources).await?, of_vae);
 
@@ -416,58 +401,10 @@ impl Written {
                     let problem = format!("tensor \"{file_name}\" is in {} too", sources[other.source].name());
                     return Err(Error::Format { file: source.name().to_owned(), problem });
                 }
-                written.tensors.insert(name, StoredTensor { file_name, info, source: index, further: Vec::new() });
+                written.tensors.insert(name, StoredTensor::new(file_name, info, index));
             }
         }
         Ok(written)
-    }
-}
-
-impl StoredTensor {
-    /// Returns the index of the file, the first byte in it and the number of bytes, for each tensor
-    /// of a file that has some of its rows.
-    pub fn places(&self) -> impl Iterator<Item = (usize, u64, u64)> {
-        self.parts().map(|part| (part.source, part.info.offset, part.info.bytes))
-    }
-
-    /// Returns the names of the files' tensors that it consists of, as written.
-    pub fn file_names(&self) -> impl Iterator<Item = &str> {
-        self.parts().map(|part| part.file_name.as_str())
-    }
-
-    /// Returns its shape, with the rows of all tensors that it consists of.
-    pub fn shape(&self) -> Vec<u64> {
-        let mut shape = self.info.shape.clone();
-        if let Some(rows) = shape.first_mut() {
-            *rows =
-                self.parts().filter_map(|part| part.info.shape.first()).fold(0, |sum, rows| sum.saturating_add(*rows));
-        }
-        shape
-    }
-
-    /// Returns the tensors that it consists of.
-    fn parts(&self) -> impl Iterator<Item = &Self> {
-        std::iter::once(self).chain(&self.further)
-    }
-
-    /// Checks that the tensor can be read as weights of `shape`. Parts have equally many rows.
-    fn check(&self, shape: &[u64]) -> Result<()> {
-        let mut shape = shape.to_vec();
-        if let Some(rows) = shape.first_mut() {
-            *rows /= 1 + self.further.len() as u64;
-        }
-        self.parts().try_for_each(|part| part.check_part(&shape))
-    }
-
-    fn check_part(&self, shape: &[u64]) -> Result<()> {
-        let fail = |expected, found| Err(Error::Tensor { tensor: self.file_name.clone(), expected, found });
-        if !same_shape(&self.info.shape, shape) {
-            return fail(format!("shape {shape:?}"), format!("{:?}", self.info.shape));
-        }
-        match &self.info.dtype {
-            ElementType::Float(_) => Ok(()),
-            ElementType::Other(dtype) => fail("elements of type F32, F16 or BF16".to_owned(), dtype.clone()),
-        }
     }
 }
 
@@ -481,17 +418,4 @@ impl fmt::Debug for Checkpoint {
             .field("scale", &self.scale)
             .finish_non_exhaustive()
     }
-}
-
-/// True if two shapes differ at most in trailing axes of extent 1, or in the axis of a filter's
-/// only tap in time.
-fn same_shape(left: &[u64], right: &[u64]) -> bool {
-    let trim = |shape: &[u64]| -> Vec<u64> {
-        let end = shape.iter().rposition(|&extent| extent != 1).map_or(0, |last| last + 1);
-        match shape[..end] {
-            [c_out, c_in, 1, height, width] => vec![c_out, c_in, height, width],
-            ref trimmed => trimmed.to_vec(),
-        }
-    };
-    trim(left) == trim(right)
 }

@@ -78,7 +78,7 @@ pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Name
     let inside: Map<&str, &[u64]> = shapes
         .iter()
         .filter_map(|(name, shape)| Some((name.strip_prefix(prefix)?, shape.as_slice())))
-        .filter(|(name, _)| !LEFTOVERS.iter().any(|leftover| name.starts_with(leftover)))
+        .filter(|(name, _)| !is_leftover(name))
         .collect();
     unsupported::check(&inside).map_err(fail)?;
     let spelling = find_spelling(&inside).map_err(fail)?;
@@ -152,8 +152,10 @@ const HINTS: &[(&str, &str)] = &[
 /// Prefixes of a VAE's tensors in a file: of a whole pipeline (original code, `ComfyUI`), or none.
 const PREFIXES: &[&str] = &["first_stage_model.", "vae.", ""];
 
-/// Starts of tensor names that training left behind.
-const LEFTOVERS: &[&str] = &["loss", "model_ema"];
+/// True for the names of tensors that training left behind.
+fn is_leftover(name: &str) -> bool {
+    name.starts_with("loss") || name.starts_with("model_ema") || name.ends_with(".num_batches_tracked")
+}
 
 /// Returns the first prefix that an encoder or a decoder has, or an empty one.
 fn find_prefix(shapes: &BTreeMap<String, Vec<u64>>) -> &'static str {

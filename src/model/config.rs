@@ -16,7 +16,7 @@ mod network;
 mod padding;
 mod shapes;
 
-pub use self::dc::{Dc, DcBlock, DcLevel};
+pub use self::dc::{Dc, DcBlock, DcLevel, DcNorm};
 pub use self::families::{FAMILIES, Family};
 pub use self::hunyuan_video::HunyuanVideo;
 pub use self::json::is_supported_class;

@@ -1,11 +1,12 @@
 //! Graphs of DC-AE: diffusers' `AutoencoderDC`.
 //!
-//! There is no norm before a convolution, and no group norm: each block ends with a norm of pixels,
-//! whose result is added to the block's input. Levels of low resolution have linear attention. A
-//! shortcut without weights leads around each size change, as in HunyuanImage 2.1.
+//! There is no norm before a convolution, and no group norm: each block ends with a norm of pixels
+//! or a batch norm, whose result is added to the block's input. Levels of low resolution have
+//! linear attention. A shortcut without weights leads around each size change, as in
+//! HunyuanImage 2.1.
 
 use super::blocks::{Blocks, Kernel, NormKind};
-use super::config::{Dc, DcBlock, DcLevel};
+use super::config::{Dc, DcBlock, DcLevel, DcNorm};
 use super::graph::{
     Activation, Border, Conv2d, Ending, Graph, PixelNormKind, Regroup, Resize, Shape, TensorId, Transform, WeightSlice,
     Window,
@@ -90,7 +91,7 @@ fn layers(blocks: &mut Blocks, network: &Dc, list: &str, first: u32, mut x: Tens
     for number in first..first + level.layers {
         let name = format!("{list}.{number}");
         x = match &level.block {
-            DcBlock::Res { act_fn } => res_block(blocks, &name, x, *act_fn),
+            DcBlock::Res { act_fn, norm } => res_block(blocks, &name, x, *act_fn, *norm),
             DcBlock::EfficientVit { qkv_multiscales } => {
                 let x = attention(blocks, &format!("{name}.attn"), x, network.attention_head_dim, qkv_multiscales);
                 gated_block(blocks, &format!("{name}.conv_out"), x)
@@ -100,15 +101,21 @@ fn layers(blocks: &mut Blocks, network: &Dc, list: &str, first: u32, mut x: Tens
     x
 }
 
-/// Adds a `ResBlock`: `x + norm(conv2(act(conv1(x))))`.
-fn res_block(blocks: &mut Blocks, name: &str, x: TensorId, act_fn: Activation) -> TensorId {
+/// Adds a `ResBlock`: `x + norm(conv2(act(conv1(x))))`. A batch norm is part of the weights of
+/// `conv2` when a checkpoint is read.
+fn res_block(blocks: &mut Blocks, name: &str, x: TensorId, act_fn: Activation, norm: DcNorm) -> TensorId {
     let channels = blocks.graph.shape(x).channels;
     let mut hidden = blocks.conv3(&format!("{name}.conv1"), x, channels);
     hidden = activation(&mut blocks.graph, hidden, act_fn);
     let conv2 = format!("{name}.conv2");
-    let filter = Conv2d::of(&conv2, Window::same(3)).without_bias();
-    hidden = blocks.graph.convolution(&conv2, hidden, channels, filter);
-    hidden = blocks.norm(&format!("{name}.norm"), hidden);
+    let filter = Conv2d::of(&conv2, Window::same(3));
+    hidden = match norm {
+        DcNorm::Batch => blocks.graph.convolution(&conv2, hidden, channels, filter),
+        DcNorm::Rms => {
+            let hidden = blocks.graph.convolution(&conv2, hidden, channels, filter.without_bias());
+            blocks.norm(&format!("{name}.norm"), hidden)
+        }
+    };
     blocks.graph.add(x, hidden)
 }
 

@@ -48,7 +48,7 @@ fn file_of(tensors: &BTreeMap<String, HostTensor>) -> Vec<u8> {
     write_safetensors(&borrowed).expect("writable tensors")
 }
 
-fn open_memory(tensors: &BTreeMap<String, HostTensor>, config: Option<&str>) -> wgvae::Result<Checkpoint> {
+pub(crate) fn open_memory(tensors: &BTreeMap<String, HostTensor>, config: Option<&str>) -> wgvae::Result<Checkpoint> {
     block_on(Checkpoint::from_source(Box::new(MemorySource::new("tiny.safetensors", file_of(tensors))), config))
 }
 

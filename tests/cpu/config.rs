@@ -68,6 +68,9 @@ fn families_are_what_their_config_json_says() {
         ("ltx2_3", "ltx2_3"),
         ("sana", "sana"),
         ("dc_ae_lite", "dc_ae_lite"),
+        ("dc_ae_f32c32_in", "dc_ae_f32c32_in"),
+        ("dc_ae_f64c128_in", "dc_ae_f64c128_in"),
+        ("dc_ae_f128c512_in", "dc_ae_f128c512_in"),
     ];
     for (name, file) in files {
         let parsed = AutoencoderConfig::from_json(&fixture(&format!("configs/{file}.json"))).expect(name);
@@ -96,6 +99,9 @@ fn families_are_what_their_config_json_says() {
             "wan21_upscale2x",
             "lightvaew2_1",
             "ming_image",
+            "dc_ae_f32c32_mix",
+            "dc_ae_f64c128_mix",
+            "dc_ae_f128c512_mix",
             "seedvr2"
         ]
     );
@@ -130,7 +136,10 @@ fn families_are_valid_and_named_once() {
             "sd_x4_upscaler" => 4,
             "qwen_image21" | "wan22" | "taeqi2_1" | "taew2_2" | "lighttaew2_2" | "taehv1_5" | "taeh3"
             | "hunyuan_video15" => 16,
-            "hunyuan_image" | "ltx2" | "ltx2_3" | "taesana" | "taeltx_2" | "taeltx2_3" | "sana" | "dc_ae_lite" => 32,
+            "hunyuan_image" | "ltx2" | "ltx2_3" | "taesana" | "taeltx_2" | "taeltx2_3" | "sana" | "dc_ae_lite"
+            | "dc_ae_f32c32_in" | "dc_ae_f32c32_mix" => 32,
+            "dc_ae_f64c128_in" | "dc_ae_f64c128_mix" => 64,
+            "dc_ae_f128c512_in" | "dc_ae_f128c512_mix" => 128,
             _ => 8,
         };
         assert_eq!(family.config().spatial_factor(), factor, "{}", family.name);
@@ -524,7 +533,13 @@ fn refuses_other_networks_of_known_classes() {
 #[test]
 fn refuses_other_networks_of_dc_aes_class() {
     let cases = [
+        // Attention has no batch norm.
         ("sana", "decoder_norm_types", json!("batch_norm")),
+        (
+            "sana",
+            "decoder_norm_types",
+            json!(["group_norm", "rms_norm", "rms_norm", "rms_norm", "rms_norm", "rms_norm"]),
+        ),
         ("sana", "decoder_norm_types", json!(["rms_norm", "rms_norm"])),
         ("sana", "decoder_act_fns", json!("relu6")),
         ("sana", "decoder_conv_act_fn", json!("gelu")),
@@ -585,7 +600,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 49] = [
+const LISTS: [(&str, &[&str], bool); 52] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -635,6 +650,9 @@ const LISTS: [(&str, &[&str], bool); 49] = [
     ("sana.original", &["sana"], true),
     ("dc_ae_lite.diffusers", &["dc_ae_lite"], true),
     ("dc_ae_lite.original", &["dc_ae_lite"], true),
+    ("dc_ae_f32c32_in.diffusers", &["dc_ae_f32c32_in", "dc_ae_f32c32_mix"], false),
+    ("dc_ae_f32c32_in.original", &["dc_ae_f32c32_in", "dc_ae_f32c32_mix"], false),
+    ("dc_ae_f128c512_in.diffusers", &["dc_ae_f128c512_in", "dc_ae_f128c512_mix"], false),
 ];
 
 #[test]

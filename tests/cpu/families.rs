@@ -210,6 +210,7 @@ fn dc_ae() {
     family("toy_sana");
     family("toy_dc_ae");
     family("toy_dc_ae_narrow");
+    family("toy_dc_ae_batch");
 }
 
 #[test]

@@ -139,6 +139,7 @@ fn dc_ae() {
     check_fixture("toy_sana");
     check_fixture("toy_dc_ae");
     check_fixture("toy_dc_ae_narrow");
+    check_fixture("toy_dc_ae_batch");
 }
 
 #[test]

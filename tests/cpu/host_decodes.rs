@@ -60,6 +60,7 @@ fn every_network_agrees_with_its_class() {
         "toy_sana",
         "toy_dc_ae",
         "toy_dc_ae_narrow",
+        "toy_dc_ae_batch",
         "toy_seedvr",
     ] {
         check_family(&Golden::open(name), name, &Device::Cpu(cpu(2)), Precision::Auto);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use pollster::block_on;
 use wgvae::config::Network;
+use wgvae::internals::names::translate;
 use wgvae::model::networks::{decoder_tensors, encoder_tensors};
 use wgvae::{Checkpoint, Error, Result};
 
@@ -12,7 +13,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 51] = [
+const LISTS: [(&str, &str, [bool; 2]); 54] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -63,11 +64,14 @@ const LISTS: [(&str, &str, [bool; 2]); 51] = [
     ("sana.original", "AutoencoderDC", [true, true]),
     ("dc_ae_lite.diffusers", "AutoencoderDC", [true, true]),
     ("dc_ae_lite.original", "AutoencoderDC", [true, true]),
+    ("dc_ae_f32c32_in.diffusers", "AutoencoderDC", [true, true]),
+    ("dc_ae_f32c32_in.original", "AutoencoderDC", [true, true]),
+    ("dc_ae_f128c512_in.diffusers", "AutoencoderDC", [true, true]),
     ("seedvr2.original", "SeedVR", [true, true]),
 ];
 
 /// Parts of names of tensors that are only for video, or unused.
-const UNUSED: [&str; 2] = [".time_conv.", "bn.num_batches_tracked"];
+const UNUSED: [&str; 2] = [".time_conv.", ".num_batches_tracked"];
 
 /// Opens a checkpoint of these tensors, without config.json.
 pub(crate) fn open(tensors: &Shapes) -> Result<Checkpoint> {
@@ -97,18 +101,23 @@ fn check(shapes: &Shapes) -> Result<Checkpoint> {
     Ok(checkpoint)
 }
 
+/// Returns the name in diffusers' spelling of the tensor `file_name`.
+fn in_diffusers(shapes: &Shapes, file_name: &str) -> String {
+    let names = translate("list", shapes).unwrap().written;
+    names.into_iter().find(|(_, written)| written == file_name).unwrap().0
+}
+
 /// Returns the name in the file of each needed tensor, by its name in diffusers' spelling.
-fn used(checkpoint: &Checkpoint) -> BTreeMap<String, String> {
+fn used(shapes: &Shapes, checkpoint: &Checkpoint) -> BTreeMap<String, String> {
     let statistics = ["bn.running_mean", "bn.running_var", "latents_mean", "latents_std"];
     let statistics = statistics.into_iter().filter(|name| checkpoint.tensor(name).is_some());
     let names = needed(checkpoint).into_keys().chain(statistics.map(str::to_owned));
     let written = |name: String| {
         let files: Vec<String> = checkpoint.tensor(&name).unwrap().file_names().map(str::to_owned).collect();
-        // Tensors that are joined have the same names in diffusers and in its files.
-        if files.len() > 1 {
-            files.into_iter().map(|file| (file.clone(), file)).collect()
-        } else {
-            vec![(name, files[0].clone())]
+        match files.as_slice() {
+            [file] => vec![(name, file.clone())],
+            // Composed of several tensors, whose own names are missing.
+            _ => files.into_iter().map(|file| (in_diffusers(shapes, &file), file)).collect(),
         }
     };
     names.flat_map(written).collect()
@@ -121,7 +130,7 @@ fn every_list_is_recognised_and_maps_completely() {
         let checkpoint = check(&shapes).unwrap_or_else(|error| panic!("{list}: {error}"));
         assert_eq!(checkpoint.config().network.name(), network, "{list}");
         assert_eq!([checkpoint.has_encoder(), checkpoint.has_decoder()], [encoder, decoder], "{list}");
-        let used = used(&checkpoint);
+        let used = used(&shapes, &checkpoint);
         let written: Vec<&String> =
             shapes.keys().filter(|name| !UNUSED.iter().any(|unused| name.contains(unused))).collect();
         let mut found: Vec<&String> = used.values().collect();
@@ -134,7 +143,7 @@ fn every_list_is_recognised_and_maps_completely() {
 fn a_missing_tensor_is_reported_by_its_name() {
     for (list, ..) in LISTS {
         let whole = key_list(list);
-        for (name, file_name) in used(&open(&whole).unwrap()) {
+        for (name, file_name) in used(&whole, &open(&whole).unwrap()) {
             let mut shapes = whole.clone();
             shapes.remove(&file_name);
             match check(&shapes).map(|_| ()) {
@@ -157,7 +166,7 @@ fn wrong_shapes(shape: &[u64]) -> [Vec<u64>; 4] {
 fn a_tensor_of_a_wrong_shape_is_reported_by_its_name() {
     for (list, ..) in LISTS {
         let whole = key_list(list);
-        for (index, (_, file_name)) in used(&open(&whole).unwrap()).into_iter().enumerate() {
+        for (index, (_, file_name)) in used(&whole, &open(&whole).unwrap()).into_iter().enumerate() {
             // Each tensor is tested with one wrong shape, or in a full run with all.
             for (way, shape) in wrong_shapes(&whole[&file_name]).into_iter().enumerate() {
                 if !is_full() && index % 4 != way {

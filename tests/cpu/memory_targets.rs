@@ -42,7 +42,7 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
 #[test]
 fn images_of_1024_pixels() {
     type Planned = fn(&str, Option<Bytes>) -> Plan;
-    let targets: [(&str, Planned, u64); 18] = [
+    let targets: [(&str, Planned, u64); 21] = [
         ("sd15", encode, 716),
         ("flux2", decode, 1228),
         ("cogview4", decode, 2457),
@@ -57,6 +57,9 @@ fn images_of_1024_pixels() {
         ("sana", decode, 700),
         ("sana", encode, 620),
         ("dc_ae_lite", decode, 980),
+        ("dc_ae_f32c32_in", decode, 980),
+        ("dc_ae_f64c128_in", decode, 1700),
+        ("dc_ae_f128c512_in", decode, 2500),
         ("taeqi2_1", decode, 105),
         ("taeqi2_1", encode, 109),
         ("taew2_1", decode, 182),

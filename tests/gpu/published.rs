@@ -110,6 +110,7 @@ fn hunyuan_image() {
 fn sana() {
     runs("sana", &["sana.original"]);
     runs("dc_ae_lite", &["dc_ae_lite.diffusers"]);
+    runs("dc_ae_f32c32_in", &["dc_ae_f32c32_in.diffusers"]);
 }
 
 #[test]

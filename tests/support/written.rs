@@ -7,16 +7,16 @@ use wgvae::config::{AutoencoderConfig, Network};
 
 use crate::formula;
 
-/// Returns `weights` by their names in a file. DC-AE's has queries, keys and values apart. LTX-2's
-/// and HunyuanVideo's have a module in each convolution over frames. LTX-2's has the statistics of
-/// latents, too.
+/// Returns `weights` by their names in a file. DC-AE's has queries, keys and values apart, and
+/// batch norms. LTX-2's and HunyuanVideo's have a module in each convolution over frames. LTX-2's
+/// has the statistics of latents, too.
 pub(crate) fn as_written(
     config: &AutoencoderConfig,
     weights: BTreeMap<String, HostTensor>,
 ) -> BTreeMap<String, HostTensor> {
     match config.network {
         Network::Ltx2(_) | Network::HunyuanVideo(_) => {}
-        Network::Dc(_) => return weights.into_iter().flat_map(apart).collect(),
+        Network::Dc(_) => return with_batch_norms(weights).into_iter().flat_map(apart).collect(),
         Network::Kl(_) | Network::Tiny(_) | Network::Wan(_) | Network::SeedVr(_) => return weights,
     }
     let inner = |(name, tensor): (String, HostTensor)| {
@@ -32,6 +32,29 @@ pub(crate) fn as_written(
         written.insert(name.to_owned(), formula::weight(like, &[config.latent_channels as usize]));
     }
     written
+}
+
+/// Returns `weights` with a batch norm in each block where `conv2` has summands. The norm's factors
+/// and means come from the formula, and leave the result as it is.
+fn with_batch_norms(mut weights: BTreeMap<String, HostTensor>) -> BTreeMap<String, HostTensor> {
+    let blocks: Vec<String> =
+        weights.keys().filter_map(|name| name.strip_suffix(".conv2.bias").map(str::to_owned)).collect();
+    for block in blocks {
+        let mut bias = weights.remove(&format!("{block}.conv2.bias")).unwrap();
+        let [weight, mean, var] = ["weight", "running_mean", "running_var"]
+            .map(|part| formula::weight(&format!("{block}.norm.{part}"), &bias.shape));
+        let filter = weights.get_mut(&format!("{block}.conv2.weight")).unwrap();
+        let columns = filter.data.len() / bias.data.len();
+        for channel in 0..bias.data.len() {
+            let factor = weight.data[channel] / (var.data[channel] + 1e-5).sqrt();
+            filter.data[channel * columns..][..columns].iter_mut().for_each(|value| *value /= factor);
+            bias.data[channel] += mean.data[channel] * factor;
+        }
+        for (part, tensor) in [("weight", weight), ("bias", bias), ("running_mean", mean), ("running_var", var)] {
+            weights.insert(format!("{block}.norm.{part}"), tensor);
+        }
+    }
+    weights
 }
 
 /// Returns the three tensors of which one that was joined consists, or any other as it is.

@@ -78,12 +78,12 @@ def _renamed(config: Settings, facts: dict[str, Any]) -> Settings:
 def _of_dc(config: Settings) -> Settings:
     """Returns the settings of DC-AE's class that differ from wgvae's."""
     kinds = {"res": "ResBlock", "efficient_vit": "EfficientViTBlock"}
+    functions_and_norms = [level["block"].get("res", {}) for level in config["decoder"]]
     known: Settings = {
         "downsample_block_type": "pixel_unshuffle" if config["unshuffles"] else "conv",
         "upsample_block_type": "pixel_shuffle" if config["shuffles"] else "interpolate",
-        "decoder_act_fns": [
-            level["block"].get("res", {}).get("act_fn", "silu") for level in config["decoder"]
-        ],
+        "decoder_act_fns": [level.get("act_fn", "silu") for level in functions_and_norms],
+        "decoder_norm_types": [level.get("norm", "rms_norm") for level in functions_and_norms],
     }
     for half in ("encoder", "decoder"):
         levels = config[half]

@@ -16,12 +16,13 @@
 //! | `/` | a size change, numbered with the levels | the level that it belongs to |
 //! | `=` | a level, numbered with the size changes | `LIST.NUMBER`, or `mid_block` |
 //! | `{` | `stages` | the list of blocks of this half: `down_blocks` or `up_blocks` |
-//! | `@` `!` `?` `%` `$` `+` `:` | a word of `WORDS` | the translation of the word |
+//! | `@` `!` `_` `?` `%` `$` `+` `:` | a word of `WORDS` | the translation of the word |
 
 /// Translations of the words that a placeholder matches.
 const WORDS: &[(&str, &[(&str, &str)])] = &[
     ("@", &[("encoder", "encoder"), ("decoder", "decoder")]),
     ("!", &[("weight", "weight"), ("bias", "bias")]),
+    ("_", &[("weight", "weight"), ("bias", "bias"), ("running_mean", "running_mean"), ("running_var", "running_var")]),
     ("?", &[("weight", "weight"), ("bias", "bias"), ("gamma", "gamma")]),
     (
         "%",
@@ -170,5 +171,5 @@ fn level_or_middle(decoder: bool, number: u32, numbering: &Numbering) -> Option<
 }
 
 fn is_placeholder(segment: &str) -> bool {
-    matches!(segment, "{" | ":" | "=" | "/" | "#" | "^" | "-" | "&" | "~" | "@" | "!" | "?" | "%" | "$" | "+")
+    matches!(segment.as_bytes(), [sign] if sign.is_ascii_punctuation())
 }

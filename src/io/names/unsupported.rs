@@ -33,11 +33,6 @@ const KINDS: &[Kind] = &[
         why: "its grouped filters are missing here; use LTX-2's own VAE",
     },
     Kind {
-        signs: &[Contains(".norm.running_mean")],
-        name: "a DC-AE of the kinds -in-1.0 and -mix-1.0",
-        why: "its batch norms are missing here; use diffusers' AutoencoderDC",
-    },
-    Kind {
         signs: &[Starts("student.dconv_encoder.")],
         name: "Mage-VAE",
         why: "its decoder is a diffusion model of one step",

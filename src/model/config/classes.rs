@@ -4,7 +4,7 @@
 use super::families::{dc, hunyuan_image, hunyuan_video, ltx2, qwen_image21, tiny_network, wan21};
 use super::fields::{Fields, show};
 use super::{
-    AutoencoderConfig, Dc, DcBlock, DcLevel, Kl, Ltx2, Network, OwnLatents, PaddingMode, SizeChange, Tiny, Wan,
+    AutoencoderConfig, Dc, DcBlock, DcLevel, DcNorm, Kl, Ltx2, Network, OwnLatents, PaddingMode, SizeChange, Tiny, Wan,
     invalid, single,
 };
 use crate::error::{Error, Result};
@@ -171,16 +171,23 @@ fn dc_levels(fields: &Fields<'_>, half: &str, default_layers: &[u32]) -> Result<
         }
     }
     let level = |index: usize| {
-        if norms[index] != "rms_norm" {
-            return Err(invalid("decoder_norm_types", "\"rms_norm\"", &norms[index]));
-        }
-        let block = match types[index].as_str() {
-            "ResBlock" => DcBlock::Res { act_fn: function("decoder_act_fns", &functions[index])? },
-            "EfficientViTBlock" => DcBlock::EfficientVit { qkv_multiscales: scales[index].clone() },
-            other => return Err(invalid(&field("block_types"), "\"ResBlock\" or \"EfficientViTBlock\"", other)),
+        let act_fn = function("decoder_act_fns", &functions[index])?;
+        let block = match (types[index].as_str(), norms[index].as_str()) {
+            ("ResBlock", "rms_norm") => DcBlock::Res { act_fn, norm: DcNorm::Rms },
+            ("ResBlock", "batch_norm") => DcBlock::Res { act_fn, norm: DcNorm::Batch },
+            ("ResBlock", other) => {
+                return Err(invalid("decoder_norm_types", "\"rms_norm\" or \"batch_norm\"", other));
+            }
+            ("EfficientViTBlock", "rms_norm") => DcBlock::EfficientVit { qkv_multiscales: scales[index].clone() },
+            ("EfficientViTBlock", other) => {
+                return Err(invalid("decoder_norm_types", "\"rms_norm\" for an EfficientViTBlock", other));
+            }
+            (other, _) => return Err(invalid(&field("block_types"), "\"ResBlock\" or \"EfficientViTBlock\"", other)),
         };
-        let layers = layers[index];
-        Ok(DcLevel { channels: if layers == 0 { 0 } else { channels[index] }, layers, block })
+        Ok(match layers[index] {
+            0 => DcLevel::EMPTY,
+            layers => DcLevel { channels: channels[index], layers, block },
+        })
     };
     (0..count).map(level).collect()
 }

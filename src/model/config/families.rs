@@ -65,6 +65,12 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "hunyuan_video15", config: hunyuan_video },
     Family { name: "sana", config: || dc(Dc::published()) },
     Family { name: "dc_ae_lite", config: || dc(Dc::lite()) },
+    Family { name: "dc_ae_f32c32_in", config: || dc_of_levels(6, 32, 0.3189) },
+    Family { name: "dc_ae_f32c32_mix", config: || dc_of_levels(6, 32, 0.4552) },
+    Family { name: "dc_ae_f64c128_in", config: || dc_of_levels(7, 128, 0.2889) },
+    Family { name: "dc_ae_f64c128_mix", config: || dc_of_levels(7, 128, 0.4538) },
+    Family { name: "dc_ae_f128c512_in", config: || dc_of_levels(8, 512, 0.4883) },
+    Family { name: "dc_ae_f128c512_mix", config: || dc_of_levels(8, 512, 0.362) },
     Family { name: "seedvr2", config: seedvr2 },
     Family { name: "ltx2", config: ltx2 },
     // LTX-2.5's is the same.
@@ -518,6 +524,11 @@ pub(super) fn dc(network: Dc) -> AutoencoderConfig {
         sample_size: Some(512),
         ..AutoencoderConfig::new(Network::Dc(network), 32)
     }
+}
+
+/// Returns the config of DC-AE's other models, which were trained on ImageNet or on a mixture.
+fn dc_of_levels(levels: usize, latent_channels: u32, scaling_factor: f64) -> AutoencoderConfig {
+    AutoencoderConfig { latent_channels, scaling_factor, ..dc(Dc::of_levels(levels)) }
 }
 
 fn seedvr2() -> AutoencoderConfig {

@@ -426,15 +426,7 @@ impl Network {
                     network.take_decoder_of(&known);
                 }
             }
-            Self::Dc(network) => {
-                let known = Dc::published();
-                if !halves.encoder {
-                    network.take_encoder_of(&known);
-                }
-                if !halves.decoder {
-                    network.take_decoder_of(&known);
-                }
-            }
+            Self::Dc(network) => network.mirror(halves),
             Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) | Self::HunyuanVideo(_) => {}
         }
         self

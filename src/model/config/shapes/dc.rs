@@ -2,8 +2,11 @@
 //! latents.
 
 use super::votes::{Needed, Shapes, most_common, vote};
-use crate::model::config::{AutoencoderConfig, Dc, DcBlock, DcLevel, Halves, Network};
+use crate::model::config::{AutoencoderConfig, Dc, DcBlock, DcLevel, DcNorm, Halves, Network};
 use crate::model::graph::Activation;
+
+/// Ends of names that show a batch norm: as a checkpoint has it, and where a part of it is missing.
+const BATCH_NORM: [&str; 2] = [".conv2.bias", ".norm.running_mean"];
 
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
@@ -24,10 +27,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
             let made = shapes.extent(&format!("decoder.up_blocks.{index}.0.conv.weight"), 0);
             (made, level.channels.saturating_mul(4))
         }));
-        let lite = Dc::lite();
-        if network.decoder == lite.decoder {
-            network.decoder_conv_act_fn = lite.decoder_conv_act_fn;
-        }
+        network.take_published_functions();
     }
     let latents = vote(&[
         shapes.extent("encoder.conv_out.weight", 0),
@@ -35,6 +35,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         shapes.extent("decoder.conv_in.weight", 1),
     ]);
     let latents = latents.ok_or(if halves.decoder { "decoder.conv_in.weight" } else { "encoder.conv_out.weight" })?;
+    network.mirror(halves);
     Ok(AutoencoderConfig::new(Network::Dc(network), latents))
 }
 
@@ -53,7 +54,7 @@ fn levels(shapes: &Shapes<'_>, list: &str) -> Option<Vec<DcLevel>> {
     let mut levels: Vec<DcLevel> =
         (first..=last).map(|index| level(shapes, &format!("{list}.{index}"))).collect::<Option<_>>()?;
     if first > 0 {
-        levels.insert(0, DcLevel { channels: 0, layers: 0, block: DcBlock::Res { act_fn: Activation::Silu } });
+        levels.insert(0, DcLevel::EMPTY);
     }
     Some(levels)
 }
@@ -76,8 +77,10 @@ fn level(shapes: &Shapes<'_>, list: &str) -> Option<DcLevel> {
     };
     let block = if shapes.any(&|name| name.starts_with(&prefix) && name.contains(".attn.")) {
         DcBlock::EfficientVit { qkv_multiscales: (0..).map_while(scale).collect() }
+    } else if shapes.any(&|name| name.starts_with(&prefix) && BATCH_NORM.iter().any(|end| name.ends_with(end))) {
+        DcBlock::Res { act_fn: Activation::Silu, norm: DcNorm::Batch }
     } else {
-        DcBlock::Res { act_fn: Activation::Silu }
+        DcBlock::SILU
     };
     Some(DcLevel { channels: shapes.most_common_first_extent(&shows)?, layers, block })
 }
