@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use web_time::Instant;
 
+use crate::cpu::{Cpu, CpuOptions};
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::execution::Control;
 use crate::gpu::{Gpu, GpuOptions};
@@ -147,6 +149,39 @@ impl SelftestControl<'_> {
     }
 }
 
+/// Latents, and their decode by another implementation.
+struct Reference {
+    latents: Latents,
+    image: HostTensor,
+}
+
+impl Reference {
+    async fn read(file: &dyn ByteSource) -> Result<Self> {
+        let latents = Latents::stored(read_latents(file, Some("latents")).await?)?;
+        Ok(Self { latents, image: read_images(file, Some("image")).await? })
+    }
+
+    /// Decodes twice on `device`. Compares with the image, and with `bits`, the result of the first
+    /// set of kernels with these elements, which it sets if there is none.
+    async fn row(
+        &self,
+        device: &Device,
+        checkpoint: &Checkpoint,
+        elements: SelftestElements,
+        bits: &mut Option<Vec<f32>>,
+        control: &SelftestControl<'_>,
+    ) -> Result<SelftestRow> {
+        let options = LoadOptions { precision: elements.precision(), ..LoadOptions::default() };
+        let mut vae = Vae::load(device, checkpoint, options).await?;
+        check_size(&self.image, vae.image_size(&self.latents))?;
+        let (seconds, values) = decode(&mut vae, &self.latents, control).await?;
+        let (error, most) = (largest_difference(&values, &self.image.data), elements.most());
+        let same_bits = same_bits(bits.get_or_insert_with(|| values.clone()), &values);
+        let right = same_bits && error <= most;
+        Ok(SelftestRow { kernels: *device.kernels(), elements, seconds, error, most, same_bits, right })
+    }
+}
+
 /// Decodes the latents in `reference` with each set of kernels, and compares the results with the
 /// image in it. Opens a device for each set of kernels, by `options`. `reference` is a .safetensors
 /// file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not clamped, computed in
@@ -161,36 +196,46 @@ pub async fn run(
     reference: &dyn ByteSource,
     control: &mut SelftestControl<'_>,
 ) -> Result<Selftest> {
-    let latents = Latents::stored(read_latents(reference, Some("latents")).await?)?;
-    let image = read_images(reference, Some("image")).await?;
+    let reference = Reference::read(reference).await?;
     let first = Gpu::request(options).await?;
     let elements = SelftestElements::ALL.into_iter().filter(|elements| elements.are_on(&first));
-    let cases: Vec<_> = elements.flat_map(|elements| SETS.map(|kernels_of| (elements, kernels_of))).collect();
-    let adapter = first.adapter().name.clone();
+    let elements: Vec<SelftestElements> = elements.collect();
+    let (adapter, total) = (first.adapter().name.clone(), elements.len() * SETS.len());
     drop(first);
     let mut rows: Vec<SelftestRow> = Vec::new();
-    let mut bits: Option<(SelftestElements, Vec<f32>)> = None;
-    for (elements, kernels_of) in &cases {
-        control.tell(rows.len(), cases.len())?;
-        let gpu = Gpu::request(&elements.options(options, *kernels_of)).await?;
-        let mut vae = load(&gpu, checkpoint, elements.precision()).await?;
-        check_size(&image, vae.image_size(&latents))?;
-        let (seconds, values) = decode(&mut vae, &latents, control).await?;
-        let (error, most) = (largest_difference(&values, &image.data), elements.most());
-        let expected = bits.as_ref().filter(|(of, _)| of == elements);
-        let same_bits = expected.is_none_or(|(_, expected)| same_bits(expected, &values));
-        let right = same_bits && error <= most;
-        rows.push(SelftestRow { kernels: *gpu.kernels(), elements: *elements, seconds, error, most, same_bits, right });
-        if expected.is_none() {
-            bits = Some((*elements, values));
+    for elements in elements {
+        let mut bits = None;
+        for kernels_of in SETS {
+            control.tell(rows.len(), total)?;
+            let device = Gpu::request(&elements.options(options, kernels_of)).await?.into();
+            rows.push(reference.row(&device, checkpoint, elements, &mut bits, control).await?);
         }
     }
-    control.tell(rows.len(), cases.len())?;
+    control.tell(rows.len(), total)?;
     Ok(Selftest { adapter, right: rows.iter().all(|row| row.right), rows })
 }
 
-async fn load(gpu: &Gpu, checkpoint: &Checkpoint, precision: Precision) -> Result<Vae> {
-    Vae::load(gpu, checkpoint, LoadOptions { precision, ..LoadOptions::default() }).await
+/// Decodes the latents in `reference` on the machine's own cores with all threads of `cpu` and with
+/// one, and compares the results with the image in it; see [`run`].
+///
+/// # Errors
+/// The errors of [`Cpu::new`], [`Vae::load`] and [`Vae::decode`]; [`Error::Input`] as for [`run`].
+pub async fn run_on_cores(
+    cpu: &Cpu,
+    checkpoint: &Checkpoint,
+    reference: &dyn ByteSource,
+    control: &mut SelftestControl<'_>,
+) -> Result<Selftest> {
+    let reference = Reference::read(reference).await?;
+    let one = Cpu::new(&CpuOptions { threads: Some(1), ..CpuOptions::default() })?;
+    let (mut rows, mut bits) = (Vec::new(), None);
+    for cores in [cpu, &one] {
+        control.tell(rows.len(), 2)?;
+        let device = Device::from(cores);
+        rows.push(reference.row(&device, checkpoint, SelftestElements::F32, &mut bits, control).await?);
+    }
+    control.tell(rows.len(), 2)?;
+    Ok(Selftest { adapter: cpu.adapter().name.clone(), right: rows.iter().all(|row| row.right), rows })
 }
 
 /// Returns the seconds of the second decode, and its result `[3, h, w]`.

@@ -43,6 +43,26 @@ fn a_report_holds_prediction_ledger_allocator_process_and_time() {
     }
 }
 
+/// The machine's own cores are a device like others, and the only one without an adapter.
+#[test]
+fn the_cores_are_measured_if_there_is_no_adapter() {
+    let folder = Folder::new();
+    let args = ["memory", "--models", "demo", "--sizes", "64x32", "--json"];
+    let chosen = folder.run(&[&args[..], &["--device", "cpu"]].concat()).json();
+    let left = folder.run_without_adapter(&args).json();
+    for report in [chosen, left] {
+        assert_eq!((&report["adapters"][0]["backend"], &report["adapters"][1]), (&json!("Cpu"), &Value::Null));
+        let [row] = report["measurements"].as_array().unwrap().as_slice() else { panic!("{report}") };
+        assert_eq!((&row["storage"], &row["error"]), (&json!("f32"), &Value::Null), "{row}");
+        assert_eq!(row["measured"]["ledger_peak"], row["predicted"]["peak"], "{row}");
+    }
+    let report = folder.run(&[&args[..], &["--device", "cpu", "--precisions", "f16"]].concat()).json();
+    let error = report["measurements"][0]["error"].as_str().unwrap();
+    assert!(error.contains("f16"), "{error}");
+    let twice = folder.run(&["memory", "--device", "cpu", "--adapter", "0"]);
+    twice.failed("both", 1, &["--adapter", "use without --device cpu"]);
+}
+
 #[test]
 fn made_up_weights_are_decoded_with_and_without_a_budget() {
     let folder = Folder::new();
@@ -163,7 +183,7 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     quick(&["--encode"]).failed("no encoder", 1, &["model", "a model with encoder weights"]);
     let small = ["memory", "--encode", "--models", "sd15", "--sizes", "4x64"];
     folder.run(&small).failed("too small", 1, &["--sizes", "at least 8x8 pixels", "4x64"]);
-    let none = folder.run_without_adapter(&["memory", "-o", "x.json"]);
+    let none = folder.run_without_adapter(&["memory", "--device", "gpu", "-o", "x.json"]);
     none.failed("no driver", 1, &["no usable GPU adapter", "install a driver"]);
     assert_eq!(folder.run(&["memory", "--merge", "a.json", "--sizes", "8x8"]).code, Some(2));
     assert_eq!(folder.run(&["memory", "--merge", "a.json", "--encode"]).code, Some(2));

@@ -93,7 +93,7 @@ fn a_damaged_file_of_kernels_is_replaced_with_a_note() {
 #[test]
 fn every_set_of_kernels_is_right_here() {
     let folder = Folder::new();
-    let found = run(&folder, &["selftest", "--json"]).json();
+    let found = run(&folder, &["selftest", "--device", "gpu", "--json"]).json();
     assert_eq!(found["right"], true, "{found}");
     let rows = found["rows"].as_array().unwrap();
     let adapter = &folder.run(&["adapters", "--json"]).json()[0];
@@ -106,7 +106,22 @@ fn every_set_of_kernels_is_right_here() {
         assert!(error > 0.0 && error <= most, "{row}");
         assert_eq!(row["same_bits"], true, "{row}");
     }
-    let said = run(&folder, &["selftest"]).ok().stdout;
+    let said = run(&folder, &["selftest", "--device", "gpu"]).ok().stdout;
     assert_eq!(said.matches(" right ").count(), rows.len(), "{said}");
     assert!(said.ends_with("all right\n"), "{said}");
+}
+
+#[test]
+fn the_cores_are_right_with_all_threads_and_with_one() {
+    let folder = Folder::new();
+    let said = folder.run_without_adapter(&["selftest"]).ok().stdout;
+    assert!(said.starts_with("CPU (") && said.contains("all threads, then with one"), "{said}");
+    assert_eq!(said.matches(" right ").count(), 2, "{said}");
+    let found = folder.run(&["selftest", "--device", "cpu", "--json"]).json();
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!((found["right"].as_bool(), rows.len()), (Some(true), 2), "{found}");
+    for row in rows {
+        assert_eq!((row["elements"].as_str(), row["same_bits"].as_bool()), (Some("f32"), Some(true)), "{row}");
+        assert!(row["error"].as_f64() < row["most"].as_f64(), "{row}");
+    }
 }

@@ -17,6 +17,7 @@ use wgvae_memory_report::{html, merge, text};
 pub(super) use self::child::COMMAND as JOB_COMMAND;
 pub(super) use self::job::{JobArgs, run as run_job};
 use super::interrupt::Interrupt;
+use super::prepare::DeviceArg;
 use super::{PrecisionArg, parse_bytes, parse_size};
 
 #[derive(Debug, Args)]
@@ -34,12 +35,16 @@ pub(super) struct MemoryArgs {
     /// Measure encodes of pictures of these sizes instead of decodes that make them
     #[arg(long)]
     encode: bool,
-    /// Element types of weights and activations
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, default_value = "f16,f32")]
+    /// Element types of weights and activations [default: f16,f32; on the cores: f32]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     precisions: Vec<PrecisionArg>,
     /// Also measure under each of these memory budgets, such as 256MiB,512MiB
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes)]
     budgets: Vec<Bytes>,
+    /// Devices to measure; gpu: the adapters; cpu: this machine's own cores, in f32; auto: the
+    /// adapters, or the cores if there are none
+    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
+    device: DeviceArg,
     /// Measure only adapters with this in their name, driver or backend, or with this index in
     /// `wgvae adapters` [default: all]
     #[arg(long, value_name = "NAME|INDEX")]
@@ -55,7 +60,7 @@ pub(super) struct MemoryArgs {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["models", "sizes", "frames", "encode", "precisions", "budgets", "adapter", "through", "output"]
+        conflicts_with_all = ["models", "sizes", "frames", "encode", "precisions", "budgets", "device", "adapter", "through", "output"]
     )]
     merge: Vec<PathBuf>,
     /// HTML page to write: tables and plots, with the estimates of other tools, in one file

@@ -17,7 +17,7 @@ use super::{DecodeLimits, ParkingArg, PrecisionArg};
 
 /// The kind of device to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DeviceArg {
+pub(super) enum DeviceArg {
     Auto,
     Gpu,
     Cpu,

@@ -1,16 +1,22 @@
 //! `wgvae selftest`: decodes embedded latents with every set of kernels that the rules can choose,
-//! and compares with diffusers' result.
+//! or on the cores with all threads and with one, and compares with diffusers' result.
 
 use clap::Args;
 use serde_json::json;
 use wgvae::demo;
+use wgvae::device::{Device, DeviceOptions};
 use wgvae::selftest::{self, Selftest, SelftestControl, SelftestElements, SelftestRow};
 use wgvae::{GpuOptions, Result};
 
+use super::prepare::DeviceArg;
 use super::{Answer, adapters};
 
 #[derive(Debug, Args)]
 pub(super) struct SelftestArgs {
+    /// Device to test; gpu: the best adapter, with every set of kernels; cpu: this machine's own
+    /// cores; auto: a GPU if there is one, else the cores
+    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
+    device: DeviceArg,
     /// Adapter to test: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
@@ -19,18 +25,26 @@ pub(super) struct SelftestArgs {
     json: bool,
 }
 
-/// Decodes with each set of kernels. If any result is wrong, the answer is marked as failed; the
-/// table still goes to stdout.
+/// Decodes with each set of kernels, or on the cores. If any result is wrong, the answer is marked
+/// as failed; the table still goes to stdout.
 pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
-    let options = GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() };
-    let checkpoint = demo::checkpoint().await?;
-    let found = selftest::run(&options, &checkpoint, &demo::selftest(), &mut SelftestControl::default()).await?;
-    let text = if args.json { super::to_json(&json!(found)) } else { text(&found) };
+    let gpu = GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() };
+    let options = DeviceOptions { choice: args.device.into(), gpu: gpu.clone(), ..DeviceOptions::default() };
+    let (checkpoint, reference) = (demo::checkpoint().await?, demo::selftest());
+    let mut control = SelftestControl::default();
+    let (found, how) = match Device::open(&options).await? {
+        Device::Gpu(_) => (selftest::run(&gpu, &checkpoint, &reference, &mut control).await?, ""),
+        Device::Cpu(cpu) => (
+            selftest::run_on_cores(&cpu, &checkpoint, &reference, &mut control).await?,
+            ", with all threads, then with one",
+        ),
+    };
+    let text = if args.json { super::to_json(&json!(found)) } else { text(&found, how) };
     Ok(Answer { text, failed: !found.right })
 }
 
-fn text(Selftest { adapter, right, rows }: &Selftest) -> String {
-    let mut lines = vec![format!("{adapter}: embedded latents, 128x128, compared with diffusers' result")];
+fn text(Selftest { adapter, right, rows }: &Selftest, how: &str) -> String {
+    let mut lines = vec![format!("{adapter}: embedded latents, 128x128, compared with diffusers' result{how}")];
     lines.extend(rows.iter().map(line));
     lines.push(if *right { "all right" } else { "something is WRONG: please report this table" }.to_owned());
     lines.join("\n")

@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use wgvae::device::{DeviceChoice, DeviceError};
 use wgvae::{Error, Result};
+use wgvae_memory_report::Adapter;
 
 use super::job::{Answer, Request};
 use crate::cli::interrupt::Interrupt;
@@ -87,16 +89,39 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     })
 }
 
-/// Returns the adapters that match `wanted`, or all, with their numbers.
-pub(super) fn adapters(
+/// A device to measure. Its number is that of the adapter; the machine's own cores have none.
+pub(super) type Numbered = (Option<usize>, Adapter);
+
+/// Returns the devices of the kind `device` that match `wanted`, or all: all adapters, or the
+/// machine's own cores, for [`DeviceChoice::Auto`] if it has no adapter.
+///
+/// # Errors
+/// [`Error::Input`] for the name of an adapter beside the cores, and for a child process that
+/// fails; [`Error::Device`] if there is no adapter; see also [`ask`].
+pub(super) fn devices(
+    device: DeviceChoice,
     wanted: Option<&str>,
     through: Option<&str>,
     interrupt: &Interrupt,
-) -> Result<Vec<(usize, wgvae_memory_report::Adapter)>> {
-    match ask(&Request::Adapters(wanted.map(str::to_owned)), through, interrupt)? {
-        Answer::Adapters(adapters) => Ok(adapters),
-        Answer::NoAdapter(reason) => Err(wgvae::device::DeviceError::NoAdapter(reason).into()),
-        Answer::Failed(reason) => Err(Error::input("adapters", "a list of adapters", reason)),
-        Answer::Measured(_) => Err(Error::input("adapters", "a list of adapters", "a measurement")),
+) -> Result<Vec<Numbered>> {
+    if let (DeviceChoice::Cpu, Some(adapter)) = (device, wanted) {
+        return Err(Error::input("--adapter", "use without --device cpu", adapter));
+    }
+    let cores = || ask(&Request::Cores, through, interrupt);
+    let answer = match device {
+        DeviceChoice::Cpu => cores()?,
+        DeviceChoice::Auto | DeviceChoice::Gpu => {
+            match ask(&Request::Adapters(wanted.map(str::to_owned)), through, interrupt)? {
+                Answer::NoAdapter(_) if device == DeviceChoice::Auto && wanted.is_none() => cores()?,
+                answer => answer,
+            }
+        }
+    };
+    match answer {
+        Answer::Adapters(found) => Ok(found.into_iter().map(|(number, adapter)| (Some(number), adapter)).collect()),
+        Answer::Cores(cores) => Ok(vec![(None, cores)]),
+        Answer::NoAdapter(reason) => Err(DeviceError::NoAdapter(reason).into()),
+        Answer::Failed(reason) => Err(Error::input("devices", "a list of devices", reason)),
+        Answer::Measured(_) => Err(Error::input("devices", "a list of devices", "a measurement")),
     }
 }

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use wgvae::device::{AdapterReport, DeviceError};
+use wgvae::device::{AdapterReport, Cpu, CpuOptions, DeviceError};
 use wgvae::images::PixelFormat;
 use wgvae::report::RunReport;
 use wgvae::{
-    Bytes, Control, DecodeOptions, Direction, EncodeOptions, Error, Frames, Gpu, GpuOptions, HostTensor, Images,
-    Latents, LoadOptions, Result, Size, Vae,
+    Bytes, Control, DecodeOptions, Device, Direction, EncodeOptions, Error, Frames, Gpu, GpuOptions, HostTensor,
+    Images, Latents, LoadOptions, Result, Size, Vae,
 };
 use wgvae_memory_report::{Adapter, Measured};
 
@@ -32,6 +32,8 @@ const PIXELS: f32 = 1.0;
 pub(super) enum Request {
     /// List the adapters that match this text, or all.
     Adapters(Option<String>),
+    /// Describe the machine's own cores.
+    Cores,
     /// Run this once and report its time and memory.
     Measure(Job),
 }
@@ -39,8 +41,9 @@ pub(super) enum Request {
 /// One decode or encode to measure.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Job {
-    /// Number of the adapter, as `wgvae adapters` lists it.
-    pub(super) adapter: usize,
+    /// Number of the adapter, as `wgvae adapters` lists it. `None` stands for the machine's own
+    /// cores.
+    pub(super) adapter: Option<usize>,
     /// Model, as given on the command line.
     pub(super) model: String,
     /// The decode or encode to run.
@@ -57,6 +60,8 @@ pub(super) struct Job {
 pub(super) enum Answer {
     /// Adapters with their numbers.
     Adapters(Vec<(usize, Adapter)>),
+    /// The machine's own cores.
+    Cores(Adapter),
     /// Reason why there is no adapter.
     NoAdapter(String),
     /// Time and memory of the run.
@@ -82,6 +87,10 @@ pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
             Err(Error::Device(DeviceError::NoAdapter(reason))) => Answer::NoAdapter(reason),
             Err(error) => Answer::Failed(error.to_string()),
         },
+        Request::Cores => match Cpu::new(&CpuOptions::default()) {
+            Ok(cpu) => Answer::Cores(adapter(cpu.adapter())),
+            Err(error) => Answer::Failed(error.to_string()),
+        },
         Request::Measure(job) => match measure(&job).await {
             Ok(measured) => Answer::Measured(measured),
             Err(error) => Answer::Failed(error.to_string()),
@@ -94,14 +103,20 @@ pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
 /// Loads the model and runs it once.
 async fn measure(job: &Job) -> Result<Measured> {
     let checkpoint = Model::find(&job.model)?.open().await?;
-    let gpu = Gpu::request(&GpuOptions { adapter: Some(job.adapter.to_string()), ..GpuOptions::default() }).await?;
+    let device = match job.adapter {
+        None => Device::Cpu(Cpu::new(&CpuOptions::default())?),
+        Some(number) => {
+            let options = GpuOptions { adapter: Some(number.to_string()), ..GpuOptions::default() };
+            Device::Gpu(Gpu::request(&options).await?)
+        }
+    };
     let request = &job.request;
-    let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::for_request(request, job.precision.into())).await?;
+    let mut vae = Vae::load(&device, &checkpoint, LoadOptions::for_request(request, job.precision.into())).await?;
     match (request.direction, request.frames) {
-        (Direction::Decode, Frames::Image) => decode(&gpu, &mut vae, request).await,
-        (Direction::Encode, Frames::Image) => encode(&gpu, &mut vae, request).await,
-        (Direction::Decode, Frames::Clip) => decode_clip(&gpu, &mut vae, job).await,
-        (Direction::Encode, Frames::Clip) => encode_clip(&gpu, &mut vae, job).await,
+        (Direction::Decode, Frames::Image) => decode(&device, &mut vae, request).await,
+        (Direction::Encode, Frames::Image) => encode(&device, &mut vae, request).await,
+        (Direction::Decode, Frames::Clip) => decode_clip(&device, &mut vae, job).await,
+        (Direction::Encode, Frames::Clip) => encode_clip(&device, &mut vae, job).await,
     }
 }
 
@@ -122,10 +137,10 @@ impl Times {
 
 /// Returns time and memory of a run. Call it while the run's buffers exist, because it reads the
 /// allocator's counters.
-fn measured(gpu: &Gpu, vae: &Vae, times: Times) -> Measured {
-    let allocator = gpu.allocator_bytes();
+fn measured(device: &Device, vae: &Vae, times: Times) -> Measured {
+    let allocator = device.allocator_bytes();
     Measured {
-        ledger_peak: gpu.ledger().peak(),
+        ledger_peak: device.ledger().peak(),
         allocator_allocated: allocator.map(|(allocated, _)| Bytes(allocated)),
         allocator_reserved: allocator.map(|(_, reserved)| Bytes(reserved)),
         peak_rss: peak_rss(),
@@ -136,29 +151,29 @@ fn measured(gpu: &Gpu, vae: &Vae, times: Times) -> Measured {
 }
 
 /// Decodes made-up latents.
-async fn decode(gpu: &Gpu, vae: &mut Vae, request: &wgvae::Request) -> Result<Measured> {
+async fn decode(device: &Device, vae: &mut Vae, request: &wgvae::Request) -> Result<Measured> {
     let latents = made_up_latents(vae, request)?;
     let options = DecodeOptions { memory_budget: request.memory_budget, ..DecodeOptions::default() };
     let start = Instant::now();
     vae.prepare(request).await?;
     let prepare = start.elapsed().as_secs_f64();
     let decoded = vae.decode_with(&latents, &options, &mut Control::default()).await?;
-    Ok(measured(gpu, vae, Times { prepare, run: decoded.run.seconds }))
+    Ok(measured(device, vae, Times { prepare, run: decoded.run.seconds }))
 }
 
 /// Encodes a made-up image.
-async fn encode(gpu: &Gpu, vae: &mut Vae, request: &wgvae::Request) -> Result<Measured> {
+async fn encode(device: &Device, vae: &mut Vae, request: &wgvae::Request) -> Result<Measured> {
     let images = Images::new(made_up(1, vae.config().in_channels, request.size, PIXELS))?;
     let options = EncodeOptions { memory_budget: request.memory_budget, ..EncodeOptions::default() };
     let start = Instant::now();
     vae.prepare(request).await?;
     let prepare = start.elapsed().as_secs_f64();
     let encoded = vae.encode_with(&images, &options, &mut Control::default()).await?;
-    Ok(measured(gpu, vae, Times { prepare, run: encoded.run.seconds }))
+    Ok(measured(device, vae, Times { prepare, run: encoded.run.seconds }))
 }
 
 /// Decodes a clip of made-up latents, the same in each frame. Drops its pictures as they arrive.
-async fn decode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
+async fn decode_clip(device: &Device, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
     let (parts, latents) = (parts(vae.config(), request.direction, *frames)?, made_up_latents(vae, request)?);
     let options = DecodeOptions { memory_budget: request.memory_budget, ..DecodeOptions::default() };
     let start = Instant::now();
@@ -173,11 +188,11 @@ async fn decode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job
         times.add(start, &run);
         start = Instant::now();
     }
-    Ok(measured(gpu, clip.vae(), times))
+    Ok(measured(device, clip.vae(), times))
 }
 
 /// Encodes a clip of made-up pictures.
-async fn encode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
+async fn encode_clip(device: &Device, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
     let (parts, channels) = (parts(vae.config(), request.direction, *frames)?, vae.config().in_channels);
     let options = EncodeOptions { memory_budget: request.memory_budget, ..EncodeOptions::default() };
     let start = Instant::now();
@@ -188,7 +203,7 @@ async fn encode_clip(gpu: &Gpu, vae: &mut Vae, Job { request, frames, .. }: &Job
         let start = Instant::now();
         times.add(start, &clip.encode(&images, &mut Control::default()).await?.run);
     }
-    Ok(measured(gpu, clip.vae(), times))
+    Ok(measured(device, clip.vae(), times))
 }
 
 /// Returns made-up latents of the size and in the space that `request` has.

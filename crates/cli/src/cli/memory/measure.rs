@@ -5,10 +5,10 @@ use wgvae::config::AutoencoderConfig;
 use wgvae::device::DeviceLimits;
 use wgvae::report::Plan;
 use wgvae::{Bytes, Checkpoint, Direction, Error, LatentSpace, Plans, Precision, Result, Size, Storage};
-use wgvae_memory_report::{Adapter, Machine, Measured, Measurement, MemoryReport, Predicted, SCHEMA, States, VERSION};
+use wgvae_memory_report::{Machine, Measured, Measurement, MemoryReport, Predicted, SCHEMA, States, VERSION};
 
 use super::MemoryArgs;
-use super::child::{adapters, ask};
+use super::child::{Numbered, ask, devices};
 use super::job::{Answer, Job, Request};
 use super::model::Model;
 use crate::cli::PrecisionArg;
@@ -45,15 +45,22 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
         check(&checkpoint, operation, &args.frames)?;
         candidates.push(Candidate { argument: argument.clone(), model, config: checkpoint.config().clone() });
     }
-    let cases = cases(args, operation, &candidates)?;
-    let found = adapters(args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
+    let found = devices(args.device.into(), args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
+    let shaders = found.iter().any(|(number, _)| number.is_some());
+    let usual = [PrecisionArg::F16, PrecisionArg::F32];
+    let precisions = match args.precisions.as_slice() {
+        [] if shaders => &usual,
+        [] => &usual[1..],
+        chosen => chosen,
+    };
+    let cases = cases(args, operation, precisions, &candidates)?;
     let phase = Phase::begin("measure");
     let (bar, total) = (phase.bar(), (cases.len() * found.len()) as u64);
     let mut measurements = Vec::new();
-    for (index, (number, adapter)) in found.iter().enumerate() {
+    for (index, device) in found.iter().enumerate() {
         for case in &cases {
-            bar.show(measurements.len() as u64, total, &format!("{} on {}", case.name(), adapter.name));
-            measurements.push(row(index, *number, adapter, case, args.through.as_deref(), interrupt)?);
+            bar.show(measurements.len() as u64, total, &format!("{} on {}", case.name(), device.1.name));
+            measurements.push(row(index, device, case, args.through.as_deref(), interrupt)?);
         }
     }
     phase.end();
@@ -85,10 +92,15 @@ fn check(checkpoint: &Checkpoint, operation: Direction, frames: &[u64]) -> Resul
 }
 
 /// Returns every combination, in the order of the arguments.
-fn cases<'a>(args: &MemoryArgs, operation: Direction, candidates: &'a [Candidate]) -> Result<Vec<Case<'a>>> {
+fn cases<'a>(
+    args: &MemoryArgs,
+    operation: Direction,
+    precisions: &[PrecisionArg],
+    candidates: &'a [Candidate],
+) -> Result<Vec<Case<'a>>> {
     let mut cases = Vec::new();
     for candidate in candidates {
-        for &precision in &args.precisions {
+        for &precision in precisions {
             for &size in &args.sizes {
                 // The space of the latents does not change time or memory.
                 let space = LatentSpace::from_unscaled(candidate.config.takes_own_latents());
@@ -124,8 +136,7 @@ impl Case<'_> {
 
 fn row(
     index: usize,
-    number: usize,
-    adapter: &Adapter,
+    (number, adapter): &Numbered,
     case: &Case<'_>,
     through: Option<&str>,
     interrupt: &Interrupt,
@@ -134,7 +145,7 @@ fn row(
     let storage = precision.storage(&adapter.limits);
     let (predicted, outcome) = match predict(case, &adapter.limits, storage) {
         Err(error) => (None, Err(error.to_string())),
-        Ok(predicted) => (Some(predicted), run(number, case, through, interrupt)?),
+        Ok(predicted) => (Some(predicted), run(*number, case, through, interrupt)?),
     };
     let (measured, error) = match outcome {
         Ok(measured) => (Some(measured), None),
@@ -168,7 +179,7 @@ fn predict(case: &Case<'_>, limits: &DeviceLimits, storage: Storage) -> Result<P
 
 /// Has a child process measure the case. Returns its measurement, or the reason why it failed.
 fn run(
-    adapter: usize,
+    adapter: Option<usize>,
     case: &Case<'_>,
     through: Option<&str>,
     interrupt: &Interrupt,
@@ -183,7 +194,7 @@ fn run(
     Ok(match ask(&Request::Measure(job), through, interrupt)? {
         Answer::Measured(measured) => Ok(measured),
         Answer::Failed(reason) | Answer::NoAdapter(reason) => Err(reason),
-        Answer::Adapters(_) => Err("the process listed adapters instead of measuring".to_owned()),
+        Answer::Adapters(_) | Answer::Cores(_) => Err("the process listed devices instead of measuring".to_owned()),
     })
 }
 
