@@ -9,9 +9,11 @@ use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::files::FileSource;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::read_header;
+use wgvae::model::networks::{decoder_tensors, encoder_tensors};
 
 use crate::formula;
 use crate::tool::{Entry, Folder, decoder_weights, encoder_weights, fixture, fixture_path, safetensors};
+use crate::written::as_written;
 
 /// Returns the metadata of a fixture.
 pub(crate) fn metadata_of(name: &str) -> BTreeMap<String, String> {
@@ -23,8 +25,11 @@ pub(crate) fn metadata_of(name: &str) -> BTreeMap<String, String> {
 fn folder_of(name: &str) -> Folder {
     let metadata = metadata_of(name);
     let config = AutoencoderConfig::from_json(&metadata["config"]).unwrap();
-    let mut weights = encoder_weights(&config);
-    weights.extend(decoder_weights(&config));
+    let mut tensors = encoder_tensors(&config);
+    tensors.extend(decoder_tensors(&config));
+    let weights = as_written(&config, formula::weights(&tensors));
+    let mut weights: BTreeMap<String, Entry> =
+        weights.into_iter().map(|(name, tensor)| (name, Entry::f32(&tensor))).collect();
     if config.batch_norm_eps.is_some() {
         let channels = [config.latent_scale().0.len()];
         let statistics = ["bn.running_mean", "bn.running_var"];
@@ -101,6 +106,21 @@ fn hunyuan_image_has_a_factor_and_pixels_in_its_channels() {
     assert_golden(&decoded(&folder, "model", "latents.safetensors", &[]), &fixture("toy_hunyuan_image", "image"));
     let inspected = folder.run_without_adapter(&["inspect", "--model", "model"]).ok().stdout;
     assert!(inspected.contains("network                   AutoencoderKLHunyuanImage"), "{inspected}");
+}
+
+#[test]
+fn dc_ae_has_batch_norms_and_attention() {
+    let folder = folder_of("toy_dc_ae_batch");
+    assert_golden(&encoded(&folder, &[]), &fixture("toy_dc_ae_batch", "encoded"));
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 16, 3, 4])));
+    assert_golden(&decoded(&folder, "model", "latents.safetensors", &[]), &fixture("toy_dc_ae_batch", "image"));
+    let inspected = folder.run_without_adapter(&["inspect", "--model", "model"]).ok().stdout;
+    for line in [
+        "levels of the decoder          none, 2 x ResBlock of 32 with batch norms, 1 x EfficientViTBlock of 32",
+        "sizes change by moving pixels  yes (encoder), yes (decoder)",
+    ] {
+        assert!(inspected.contains(line), "{inspected}");
+    }
 }
 
 /// Tests that the diffusion model's latents are packed 2 by 2 and normalised by the batch norm, and

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use wgvae::config::{AutoencoderConfig, DcBlock, DcLevel, Network, OwnLatents};
+use wgvae::config::{AutoencoderConfig, DcBlock, DcLevel, DcNorm, Network, OwnLatents};
 use wgvae::files::LatentScale;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
@@ -125,11 +125,8 @@ fn text(checkpoint: &Checkpoint, [decode, encode]: &[Problems; 2], clips: Option
             ("video: missing to encode", missing_text(checkpoint.has_encoder(), "encoder", encode)),
         ]);
     }
-    let mut text = String::new();
-    for (name, value) in rows {
-        text.push_str(&format!("{name:<26}{value}\n"));
-    }
-    text
+    let width = rows.iter().map(|(name, _)| name.len() + 2).fold(26, usize::max);
+    rows.iter().map(|(name, value)| format!("{name:<width$}{value}\n")).collect()
 }
 
 /// Describes the images, if they are not red, green and blue.
@@ -230,11 +227,13 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
 
 fn dc_levels_text(levels: &[DcLevel]) -> String {
     let text = |level: &DcLevel| {
-        let kind = match &level.block {
-            DcBlock::Res { .. } => "ResBlock",
-            DcBlock::EfficientVit { .. } => "EfficientViTBlock",
+        let (kind, norm) = match &level.block {
+            _ if level.layers == 0 => return "none".to_owned(),
+            DcBlock::Res { norm: DcNorm::Batch, .. } => ("ResBlock", " with batch norms"),
+            DcBlock::Res { norm: DcNorm::Rms, .. } => ("ResBlock", ""),
+            DcBlock::EfficientVit { .. } => ("EfficientViTBlock", ""),
         };
-        format!("{} x {kind} of {}", level.layers, level.channels)
+        format!("{} x {kind} of {}{norm}", level.layers, level.channels)
     };
     levels.iter().map(text).collect::<Vec<_>>().join(", ")
 }
