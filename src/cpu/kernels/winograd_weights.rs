@@ -1,9 +1,11 @@
 //! u = G w G^T of 3x3 filters. The points and G are those of
 //! `shaders/parts/transform_weights.wgsl`.
 
+use std::ops::Range;
+
 use pulp::{Simd, WithSimd};
 
-use super::points::{ALL, parts};
+use super::points::ALL;
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{across, dispatch, load, plus, store, times};
 use crate::cpu::parallel::*;
@@ -11,59 +13,104 @@ use crate::kernels::winograd::WeightsParams;
 
 const B: f32 = std::f32::consts::SQRT_2;
 
-/// One block of columns of u.
-struct Block<'a, 'u> {
+/// Most tasks: enough for many cores, and few places to list.
+const TASKS: usize = 16;
+
+/// Channels that are read, transformed and written together. Their rows of w and of a block of u
+/// are long enough to be fetched ahead; single vectors would each wait for their cache line.
+const RUN: usize = 8;
+
+/// Blocks of columns that are read together.
+const GROUP: usize = 4;
+
+/// A range of channels of u.
+struct Channels<'a, 'u> {
     p: WeightsParams,
-    /// `[3, 3, c_in, c_out]`.
+    /// `[3, 3, c_in, c_out]`, from the first channel on.
     w: &'a [f32],
-    /// First column of w.
-    column: usize,
-    /// The block of each point, `[k, tile_n]`.
-    u: [&'u mut [f32]; ALL],
+    /// The channels of each block of columns of each point, `[channels, tile_n]`.
+    u: Vec<&'u mut [f32]>,
 }
 
 pub(super) fn run(mut call: Call<'_>) {
     let p: WeightsParams = call.params();
     let arch = call.arch;
     let [w, u] = call.take();
-    let w = w.read();
-    let block = at(p.k) * at4(p.tile_n);
-    parts(u.write(), block * at(p.blocks), block).into_par_iter().enumerate().for_each(|(block, u)| {
-        dispatch(arch, Block { p, w: &w[at4(p.w_offset)..], column: at4(p.column0) + block * at4(p.tile_n), u });
+    let (w, width, c_in) = (&w.read()[at4(p.w_offset)..], at4(p.tile_n), at(p.c_in));
+    let range = c_in.div_ceil(TASKS).next_multiple_of(RUN);
+    let mut tasks: Vec<Vec<&mut [f32]>> = (0..c_in.div_ceil(range)).map(|_| Vec::new()).collect();
+    for block in u.write().chunks_mut(at(p.k) * width).take(ALL * at(p.blocks)) {
+        let channels = block[at(p.k0) * width..][..c_in * width].chunks_mut(range * width);
+        tasks.iter_mut().zip(channels).for_each(|(task, channels)| task.push(channels));
+    }
+    tasks.into_par_iter().enumerate().for_each(|(index, u)| {
+        dispatch(arch, Channels { p, w: &w[index * range * at4(p.c_out4)..], u });
     });
 }
 
-impl WithSimd for Block<'_, '_> {
+impl WithSimd for Channels<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { p, w, column, u } = self;
-        let (width, c_out) = (at4(p.tile_n), at4(p.c_out4));
-        for channel in 0..at(p.c_in) {
-            for first in (0..width).step_by(S::F32_LANES) {
-                // Columns beyond the weights are zero.
-                let count = S::F32_LANES.min(c_out.saturating_sub(column + first));
-                let mut taps = [[simd.splat_f32s(0.0); 3]; 3];
-                if count > 0 {
-                    for (tap, value) in taps.as_flattened_mut().iter_mut().enumerate() {
-                        *value = load(simd, w, (tap * at(p.c_in) + channel) * c_out + column + first, count);
+        let Self { p, w, mut u } = self;
+        let (width, c_out, blocks) = (at4(p.tile_n), at4(p.c_out4), at(p.blocks));
+        let columns = GROUP * width;
+        let (mut read, mut made) = (vec![0.0; 9 * RUN * columns], vec![0.0; ALL * RUN * width]);
+        let channels = u[0].len() / width;
+        for (run, group) in
+            runs(channels, RUN).flat_map(|run| runs(blocks, GROUP).map(move |group| (run.clone(), group)))
+        {
+            let column = at4(p.column0) + group.start * width;
+            // Columns beyond the weights are zero.
+            let count = columns.min(c_out.saturating_sub(column));
+            for (index, row) in read.chunks_exact_mut(columns).enumerate().filter(|(index, _)| index % RUN < run.len())
+            {
+                let from = (index / RUN * at(p.c_in) + run.start + index % RUN) * c_out + column;
+                row[..count].copy_from_slice(&w[from..from + count]);
+                row[count..].fill(0.0);
+            }
+            for block in 0..group.len() {
+                for channel in 0..run.len() {
+                    for first in (0..width).step_by(S::F32_LANES) {
+                        let from = channel * columns + block * width + first;
+                        let lanes = S::F32_LANES.min(width - first);
+                        let points = points(simd, &read[from..], RUN * columns, lanes);
+                        for (point, value) in points.as_flattened().iter().enumerate() {
+                            store(simd, &mut made, (point * RUN + channel) * width + first, lanes, *value);
+                        }
                     }
                 }
-                let mut columns = [[simd.splat_f32s(0.0); 6]; 3];
-                for (x, column) in columns.iter_mut().enumerate() {
-                    *column = transform(simd, across(&taps, x));
-                }
-                let target = (at(p.k0) + channel) * width + first;
-                for y in 0..6 {
-                    let row = transform(simd, across(&columns, y));
-                    for x in 0..6 {
-                        store(simd, u[y * 6 + x], target, S::F32_LANES.min(width - first), row[x]);
-                    }
+                for (point, made) in made.chunks_exact(RUN * width).enumerate() {
+                    let block = &mut u[point * blocks + group.start + block];
+                    block[run.start * width..run.end * width].copy_from_slice(&made[..run.len() * width]);
                 }
             }
         }
     }
+}
+
+/// Splits `0..count` into ranges of `length`. The last may be shorter.
+fn runs(count: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count).step_by(length).map(move |start| start..count.min(start + length))
+}
+
+/// Returns G w G^T of `lanes` filters, whose nine taps are `step` values apart.
+#[inline(always)]
+fn points<S: Simd>(simd: S, w: &[f32], step: usize, lanes: usize) -> [[S::f32s; 6]; 6] {
+    let mut taps = [[simd.splat_f32s(0.0); 3]; 3];
+    for (tap, value) in taps.as_flattened_mut().iter_mut().enumerate() {
+        *value = load(simd, w, tap * step, lanes);
+    }
+    let mut columns = [[simd.splat_f32s(0.0); 6]; 3];
+    for (x, column) in columns.iter_mut().enumerate() {
+        *column = transform(simd, across(&taps, x));
+    }
+    let mut rows = [[simd.splat_f32s(0.0); 6]; 6];
+    for (y, row) in rows.iter_mut().enumerate() {
+        *row = transform(simd, across(&columns, y));
+    }
+    rows
 }
 
 /// Returns G w for one column of filters.
