@@ -805,9 +805,10 @@ export interface OnnxTensor {
  *
  * Pictures are turned the right way up, and keep the colours of their file: no colour profile is
  * applied. Other models ignore transparency; browsers give black for pixels that are fully
- * transparent. Pictures are not resized. Sides are cropped, by equal parts, to multiples of
- * `info.pixels_per_latent`, and `onNotice` says so. Values in memory are not cropped: the model
- * ignores or pads the rows and columns at the bottom and right that fill no latent.
+ * transparent. Sides are cropped, by equal parts, to multiples of `info.pixels_per_latent`, and
+ * `onNotice` says so; `width` and `height` of {@link EncodeOptions} resize instead. Values are
+ * encoded as they are: the model ignores or pads the rows and columns at the bottom and right that
+ * fill no latent.
  *
  * Arrays and ImageData are copied, and elements and canvases are drawn, when `encode` is called:
  * they may be changed at once. Close an ImageBitmap or a VideoFrame, and dispose of a tensor that
@@ -985,6 +986,28 @@ export interface EncodeClipPlanOptions extends EncodePlanOptions {
 /** Latents of one picture, as `decode` takes them, or their moments. */
 export interface Encoded {
   data: Float32Array;
+  /**
+   * Columns to resize a picture to before it is encoded, pixels, 1 to 65535. With `width` or
+   * `height` alone, the other side follows from the picture's proportions. Sides are lowered to
+   * multiples of `info.pixels_per_latent`, and `onNotice` gets `resized`.
+   *
+   * The filter is PIL's Lanczos, as in `wgvae encode --resize`: the same pixels give the same
+   * result in every browser, to the bit. If the model takes opacity, colours are multiplied by
+   * alpha meanwhile; otherwise alpha is ignored. Values as `{ data, shape }`, tensors and files of
+   * floats are an error.
+   */
+  width?: number;
+  /** Rows to resize a picture to, pixels, as `width`. */
+  height?: number;
+  /**
+   * Fit for a `width` and a `height` of other proportions than the picture's:
+   *
+   * - `cover` (default): the picture is scaled until it covers the size, and its middle is encoded;
+   * - `contain`: the picture is scaled until it lies within the size. No bars are added, so one
+   *   side may be shorter;
+   * - `fill`: the picture is stretched.
+   */
+  fit?: 'cover' | 'contain' | 'fill';
   shape: [1, number, number, number];
   /** True if they are the VAE's own, without the diffusion model's scale. */
   unscaled: boolean;
@@ -1057,7 +1080,7 @@ export interface Progress {
  *   are. Of a clip: told once.
  */
 export interface Notice {
-  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'cropped' | 'transparent' | 'range';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'cropped' | 'resized' | 'transparent' | 'range';
   message: string;
   /** Length of the file, bytes, for `no-ranges`, if the server tells it. */
   bytes?: number;
@@ -1080,6 +1103,8 @@ export type DecoderInfo = ModelInfo;
 export interface ModelFacts {
   /** Channels of pictures that the model encodes: 3, or 4 with opacity. */
   in_channels: 3 | 4;
+ * - `resized`: a picture is resized as `width`, `height` and `fit` ask, to the size in the message.
+ *   Of a clip: told once.
   /** Channels of decoded pictures: 3, or 4 with opacity. */
   out_channels: 3 | 4;
   /**

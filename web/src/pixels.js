@@ -147,7 +147,7 @@ function openVideoFrame(source) {
 }
 
 /**
- * @param {ImageData} image
+ * @param {Pick<ImageData, 'data' | 'width'>} image
  * @param {Part} part
  * @returns {Iterable<Uint8ClampedArray>}
  */
