@@ -2,11 +2,12 @@
 // The package in a worker, with the same methods. Work that takes time runs there, and pictures
 // come back without a copy.
 
+import { streamOf } from './clip-stream.js';
 import { clipNow, latentsNow, pictureNow } from './copies.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { hub } from './hub.js';
 import { drawableOf } from './images.js';
-import { isIterable } from './iterate.js';
+import { isIterable, valuesIn } from './iterate.js';
 import { Link } from './link.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
@@ -297,6 +298,14 @@ class Remote {
   }
 
   /**
+   * @param {unknown} latents
+   * @param {import('./index.js').ClipOptions} [options]
+   */
+  clipStream(latents, options) {
+    return streamOf((ended) => this.clip(latents, ended), options);
+  }
+
+  /**
    * @param {unknown} image
    * @param {CallOptions} [options]
    */
@@ -363,11 +372,13 @@ class Remote {
     const { answer, release } = this.#call(method, [inputs], options);
     try {
       const { value: values } = await orAborted(answer, signal);
+      const ask = () => orAborted(closedIfLate(values.next(), signal), signal);
       try {
-        for (let next = await orAborted(values.next(), signal); !next.done; next = await orAborted(values.next(), signal)) yield this.#take(next.value);
+        for (let next = await ask(); !next.done; next = await ask()) yield this.#take(next.value);
       } finally {
-        // After an abort, the generator there has already ended.
-        if (!signal.aborted) await values.return();
+        const ended = values.return().catch(() => {});
+        // An abort does not wait for the part that it stops.
+        if (!signal.aborted) await ended;
       }
     } finally {
       release();
@@ -388,11 +399,22 @@ class Remote {
 }
 
 /**
+ * Closes a frame that comes after the abort, when nobody waits for it.
+ * @param {Promise<IteratorResult<any, void>>} coming
+ * @param {AbortSignal} signal
+ */
+async function closedIfLate(coming, signal) {
+  const next = await coming;
+  if (signal.aborted) next.value?.value.close?.();
+  return next;
+}
+
+/**
  * @param {Iterable<unknown> | AsyncIterable<unknown>} inputs
  * @param {string} what their name in errors
  */
 async function* eachSendable(inputs, what) {
-  for await (const input of inputs) yield await sendable(input, what);
+  for await (const input of valuesIn(inputs)) yield await sendable(input, what);
 }
 
 /**
