@@ -22,7 +22,7 @@ const ON_THE_HUB = 'stabilityai/sd-vae-ft-mse';
 
 /** Addresses of the blocks' imports. */
 const IMPORTS = {
-  './wgvae/src/index.js': '/web/src/index.js',
+  './wgvae/dist/index.js': '/package/dist/index.js',
   wgvae: '/web/src/index.js',
   'wgvae/worker': '/web/src/worker.js',
   'onnxruntime-web/webgpu': '/examples/onnx/node_modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs',
