@@ -14,6 +14,7 @@ import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
+import { kindOf } from './sources.js';
 import { transfer } from './transfer.js';
 
 export { hub, transfer, WgvaeError };
@@ -27,6 +28,9 @@ export { hub, transfer, WgvaeError };
 
 const NEVER = new AbortController().signal;
 
+/** Advice, because browsers start no worker from another origin, and do not all say so. */
+const ELSEWHERE = '; if the package comes from another origin, pass a `worker` of your own that imports wgvae/worker-host';
+
 /** @param {Options} options */
 export const createDecoder = (options) => create('decode', options);
 
@@ -37,10 +41,16 @@ export const createEncoder = (options) => create('encode', options);
 export const createVae = (options) => create('both', options);
 
 /** @param {import('./worker.js').OnWorker} [options] */
-export const families = ({ worker, wasm } = {}) => ask(worker, 'families', [wasm]);
+export async function families(options = {}) {
+  const { worker, wasm } = withoutThreads(options, []);
+  return ask(worker, 'families', [wasm]);
+}
 
 /** @param {import('./worker.js').OnWorker} [options] */
-export const version = ({ worker, wasm } = {}) => ask(worker, 'version', [wasm]);
+export async function version(options = {}) {
+  const { worker, wasm } = withoutThreads(options, []);
+  return ask(worker, 'version', [wasm]);
+}
 
 /**
  * Never rejects: a worker that cannot start can do nothing, and the reason says why.
@@ -94,13 +104,17 @@ export async function tune(options = {}) {
 }
 
 /** @param {{ worker?: Worker }} [options] */
-export const cacheUsage = ({ worker } = {}) => ask(worker, 'cacheUsage', []);
+export async function cacheUsage(options = {}) {
+  return ask(withoutThreads(options, []).worker, 'cacheUsage', []);
+}
 
 /**
  * @param {string | URL} [address]
  * @param {{ worker?: Worker }} [options]
  */
-export const clearCache = (address, { worker } = {}) => ask(worker, 'clearCache', [address]);
+export async function clearCache(address, options = {}) {
+  return ask(withoutThreads(options, []).worker, 'clearCache', [address]);
+}
 
 /**
  * One link for each worker: two on one worker would receive each other's messages.
@@ -113,25 +127,46 @@ const links = new WeakMap();
  * @param {Worker | undefined} callers
  */
 function reach(callers) {
-  // Bundlers recognise this form, and include the file.
-  const worker = callers ?? new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
+  const worker = callers ?? startWorker();
+  if (typeof worker?.postMessage !== 'function') throw mismatch('input', 'worker', 'a Worker', kindOf(worker));
   const end = () => {
     if (!callers) worker.terminate();
   };
-  return { link: links.get(worker) ?? linkTo(worker), end };
+  return { link: links.get(worker) ?? linkTo(worker, callers ? '' : ELSEWHERE), end };
 }
 
-/** @param {Worker} worker */
-function linkTo(worker) {
+function startWorker() {
+  if (!globalThis.Worker) throw mismatch('input', 'worker', 'a runtime that has workers, or one of your own', 'none');
+  try {
+    // Bundlers recognise this form, and include the file.
+    return new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
+  } catch (cause) {
+    throw notStarted(messageOf(cause), ELSEWHERE);
+  }
+}
+
+/**
+ * @param {Worker} worker
+ * @param {string} advice for a worker that does not start
+ */
+function linkTo(worker, advice) {
   const link = new Link(worker, { gives: false });
   links.set(worker, link);
   worker.addEventListener('error', (event) => {
     // Uncaught errors in the running worker, such as those of listeners, end nothing.
     if (link.isUp) return;
     event.preventDefault();
-    link.fail(new WgvaeError('internal', `the worker did not start: ${event.message ?? 'it could not be loaded'}`));
+    link.fail(notStarted(event.message ?? 'it could not be loaded', advice));
   });
   return link;
+}
+
+/**
+ * @param {string} why
+ * @param {string} advice
+ */
+function notStarted(why, advice) {
+  return new WgvaeError('internal', `the worker did not start: ${why}${advice}`);
 }
 
 /**
