@@ -127,7 +127,7 @@ const BLOCKS = {
       after: `if (String(shown) !== String(Array(5).fill('ImageBitmap16'))) throw new Error('shown: ' + shown);`,
     },
     {
-      before: `const vae = await lab.openVae('/models/${CLIPS}/', { device: 'cpu', clips: true }); const times = [];
+      before: `const vae = await lab.openVae('/models/${CLIPS}/', { device: 'cpu', clips: true }); const latents = '/models/${CLIPS}/latents.safetensors'; const times = [];
         const encoder = { encode: ({ timestamp, format }) => times.push(timestamp, format) };`,
       after: `if (times.length !== 34 || times[2] !== 62500 || !times.includes('RGBX')) throw new Error('times: ' + times);`,
     },

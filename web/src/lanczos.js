@@ -62,7 +62,8 @@ export class Lanczos {
         const begin = row + 4 * (first - x);
         let [red, green, blue, alpha] = [ONE / 2, ONE / 2, ONE / 2, ONE / 2];
         for (let tap = 0; tap < weights.length; tap += 1) {
-          const [at, weight] = [begin + 4 * tap, weights[tap]];
+          const at = begin + 4 * tap;
+          const weight = weights[tap];
           red += weight * strip[at];
           green += weight * strip[at + 1];
           blue += weight * strip[at + 2];

@@ -8,14 +8,13 @@ import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { hub } from './hub.js';
 import { drawableOf } from './images.js';
 import { isIterable, valuesIn } from './iterate.js';
-import { Link } from './link.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
-import { kindOf } from './sources.js';
 import { transfer } from './transfer.js';
+import { ask, NEVER, reach } from './worker-link.js';
 
 export { hub, transfer, WgvaeError };
 
@@ -25,11 +24,6 @@ export { hub, transfer, WgvaeError };
  * @typedef {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number,
  * replace?: boolean }} Pictured
  */
-
-const NEVER = new AbortController().signal;
-
-/** Advice, because browsers start no worker from another origin, and do not all say so. */
-const ELSEWHERE = '; if the package comes from another origin, pass a `worker` of your own that imports wgvae/worker-host';
 
 /** @param {Options} options */
 export const createDecoder = (options) => create('decode', options);
@@ -117,77 +111,6 @@ export async function clearCache(address, options = {}) {
 }
 
 /**
- * One link for each worker: two on one worker would receive each other's messages.
- * @type {WeakMap<Worker, Link>}
- */
-const links = new WeakMap();
-
-/**
- * Returns a link to the caller's worker, or to a new one, which ends with `end`.
- * @param {Worker | undefined} callers
- */
-function reach(callers) {
-  const worker = callers ?? startWorker();
-  if (typeof worker?.postMessage !== 'function') throw mismatch('input', 'worker', 'a Worker', kindOf(worker));
-  const end = () => {
-    if (!callers) worker.terminate();
-  };
-  return { link: links.get(worker) ?? linkTo(worker, callers ? '' : ELSEWHERE), end };
-}
-
-function startWorker() {
-  if (!globalThis.Worker) throw mismatch('input', 'worker', 'a runtime that has workers, or one of your own', 'none');
-  try {
-    // Bundlers recognise this form, and include the file.
-    return new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
-  } catch (cause) {
-    throw notStarted(messageOf(cause), ELSEWHERE);
-  }
-}
-
-/**
- * @param {Worker} worker
- * @param {string} advice for a worker that does not start
- */
-function linkTo(worker, advice) {
-  const link = new Link(worker, { gives: false });
-  links.set(worker, link);
-  worker.addEventListener('error', (event) => {
-    // Uncaught errors in the running worker, such as those of listeners, end nothing.
-    if (link.isUp) return;
-    event.preventDefault();
-    link.fail(notStarted(event.message ?? 'it could not be loaded', advice));
-  });
-  return link;
-}
-
-/**
- * @param {string} why
- * @param {string} advice
- */
-function notStarted(why, advice) {
-  return new WgvaeError('internal', `the worker did not start: ${why}${advice}`);
-}
-
-/**
- * @param {Worker | undefined} worker
- * @param {string} name
- * @param {unknown[]} parameters
- * @param {AbortSignal} [signal]
- */
-async function ask(worker, name, parameters, signal = NEVER) {
-  signal.throwIfAborted();
-  const { link, end } = reach(worker);
-  const { answer, release } = link.call(name, parameters);
-  try {
-    return await orAborted(answer, signal);
-  } finally {
-    release();
-    end();
-  }
-}
-
-/**
  * Returns the options. Throws if one of them belongs to this thread.
  * @template {object} T
  * @param {T} options
@@ -237,7 +160,7 @@ class Remote {
   #destroyed;
 
   /**
-   * @param {Link} link
+   * @param {import('./link.js').Link} link
    * @param {{ id: number, info: import('./index.js').ModelInfo, limits: Record<string, number>,
    * end(): void }} model
    */
@@ -407,9 +330,9 @@ class Remote {
     const { answer, release } = this.#call(method, [inputs], options);
     try {
       const { value: values } = await orAborted(answer, signal);
-      const ask = () => orAborted(closedIfLate(values.next(), signal), signal);
+      const nextOf = () => orAborted(closedIfLate(values.next(), signal), signal);
       try {
-        for (let next = await ask(); !next.done; next = await ask()) yield this.#take(next.value);
+        for (let next = await nextOf(); !next.done; next = await nextOf()) yield this.#take(next.value);
       } finally {
         const ended = values.return().catch(() => {});
         // An abort does not wait for the part that it stops.
