@@ -156,14 +156,22 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
   it('is imported from another origin, as from a CDN', async () => {
     const cdn = await startServer({ root: DIST, cors: true });
     try {
-      const found = await session.run(async (entry, folder) => {
-        const { createDecoder } = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
-        const decoder = await createDecoder({ device: 'webgpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
-        const { width, height } = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
-        await decoder.destroy();
-        return `${width}x${height}`;
-      }, cdn.url('/package/dist/index.js'), session.model(`${MODEL}/`));
-      assert.equal(found, '88x40');
+      const found = await session.run(async (entry, client, host, folder) => {
+        const here = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
+        const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+        const script = `import '${host}';`;
+        const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' });
+        const model = { device: /** @type {const} */ ('webgpu'), model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` };
+        const sizes = [];
+        for (const decoder of [await here.createDecoder(model), await there.createDecoder({ ...model, worker })]) {
+          const { width, height } = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+          await decoder.destroy();
+          sizes.push(`${width}x${height}`);
+        }
+        worker.terminate();
+        return sizes;
+      }, cdn.url('/package/dist/index.js'), cdn.url('/package/dist/worker.js'), cdn.url('/package/dist/worker-host.js'), `../models/${MODEL}/`);
+      assert.deepEqual(found, ['88x40', '88x40']);
     } finally {
       await session.closePage();
       await cdn.close();

@@ -86,7 +86,8 @@ const BLOCKS = {
     },
   ],
   'docs/guide/browser-bundlers.md': [
-    // A configuration file of Vite, tested in package.test.mjs.
+    // A configuration file of Vite, and a worker from a CDN, tested in package.test.mjs.
+    { after: '' },
     { after: '' },
   ],
   'docs/guide/browser-gpu.md': [

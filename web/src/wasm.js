@@ -3,6 +3,7 @@
 // number of models, and started again after it broke.
 
 import { makeInstance } from '../pkg/wgvae.js';
+import { parseUrl } from './address.js';
 import { corsAdvice } from './answers.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { watchCalls } from './watch.js';
@@ -136,7 +137,7 @@ function addressOf(kind) {
  */
 async function compile(source, kind) {
   if (source instanceof WebAssembly.Module) return source;
-  const where = source ?? addressOf(kind);
+  const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(kind));
   try {
     if (where instanceof ArrayBuffer || ArrayBuffer.isView(where)) return await WebAssembly.compile(where);
     const bytes = await readFile(where);
@@ -153,7 +154,7 @@ async function compile(source, kind) {
   }
 }
 
-/** @param {URL | string | Request | Response | BufferSource} where */
+/** @param {URL | Request | Response | BufferSource} where */
 function addressIn(where) {
   return where instanceof Request || where instanceof Response ? where.url : `${where}`;
 }
@@ -161,7 +162,7 @@ function addressIn(where) {
 /**
  * Reads a local file, which Node's fetch does not. Node's module is loaded in a way that bundlers
  * do not follow.
- * @param {URL | string | Request | Response} where
+ * @param {URL | Request | Response} where
  * @returns {Promise<BufferSource> | undefined}
  */
 function readFile(where) {

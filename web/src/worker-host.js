@@ -2,6 +2,7 @@
 // The worker's side of worker.js: opens models and runs their calls.
 
 import { families, version } from './about.js';
+import { startFrom } from './address.js';
 import { cacheUsage, clearCache } from './cache.js';
 import { mismatch } from './errors.js';
 import { inspect } from './inspect.js';
@@ -59,6 +60,8 @@ link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method,
 function owned(input) {
   return isIterable(input) ? closing(/** @type {AsyncIterable<any>} */ (input)) : input;
 }
+
+link.offer('startFrom', startFrom);
 
 for (const [name, task] of Object.entries(FUNCTIONS)) link.offer(name, task);
 

@@ -1,6 +1,7 @@
 // @ts-check
 // Links to workers that run worker-host.js: the caller's, or new ones.
 
+import { startOfAddresses } from './address.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { Link } from './link.js';
 import { orAborted } from './queue.js';
@@ -54,6 +55,8 @@ function linkTo(worker, advice) {
     event.preventDefault();
     link.fail(notStarted(event.message ?? 'it could not be loaded', advice));
   });
+  // Messages arrive in order. If the worker fails, the calls after this one tell it.
+  link.call('startFrom', [startOfAddresses()]).answer.catch(() => {});
   return link;
 }
 
