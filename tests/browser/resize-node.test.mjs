@@ -71,6 +71,14 @@ describe('a resized picture', () => {
     }
   });
 
+  it('needs all rows', async () => {
+    /** @type {typeof import('../../web/src/lanczos.js')} */
+    const { Lanczos } = await source('lanczos');
+    const lanczos = new Lanczos({ width: 4, height: 4 }, { width: 2, height: 2 }, { x: 0, y: 0, width: 2, height: 2 }, false);
+    lanczos.add(new Uint8ClampedArray(4 * 4 * 3));
+    assert.throws(() => lanczos.finish(), /^WgvaeError: the browser gave 3 of 4 rows of the picture$/);
+  });
+
   it('reads no more of a picture than its part needs', async () => {
     /** @type {typeof import('../../web/src/lanczos.js')} */
     const { Lanczos } = await source('lanczos');
@@ -115,6 +123,9 @@ describe('a resized picture', () => {
     said = [];
     const { width, height } = await vae.encode(pixelsOf(levels('hard_64x48')), { width: 24, height: 24 });
     assert.deepEqual([width, height, said], [24, 24, ['resized: the picture of 64x48 pixels is resized to 32x24, of which the middle 24x24 is encoded']]);
+    said = [];
+    await vae.encode(pixelsOf(levels('hard_64x48')), { width: 48, height: 48 });
+    assert.deepEqual(said, ['cropped: the picture of 64x48 pixels is encoded without its borders, as 48x48']);
     said = [];
     await vae.encode(pixelsOf(levels('hard_64x48')), { width: 64, height: 48 });
     assert.deepEqual(said, []);

@@ -223,8 +223,8 @@ class Opening {
       const middle = isSame(scaled, part) ? '' : `, of which the middle ${text(part)} is encoded`;
       this.#access.notify({ code: 'resized', message: `the picture of ${text(whole)} pixels is resized to ${text(scaled)}${middle}` });
     } else if (!isSame(whole, part)) {
-      const message = `the picture of ${text(whole)} pixels is encoded without its borders, as ${text(part)}: the model takes multiples of ${this.#factor}`;
-      this.#access.notify({ code: 'cropped', message });
+      const why = isResize(this.#request) ? '' : `: the model takes multiples of ${this.#factor}`;
+      this.#access.notify({ code: 'cropped', message: `the picture of ${text(whole)} pixels is encoded without its borders, as ${text(part)}${why}` });
     }
   }
 }

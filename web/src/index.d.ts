@@ -5,7 +5,8 @@
 
 /**
  * Bytes of a file: a file that the user chose or any other Blob, an address (http, https, blob), or
- * memory. Files are read in slices, addresses with HTTP Range requests.
+ * memory. Files are read in slices, addresses with HTTP Range requests. Relative addresses start
+ * from the page, with `wgvae/worker`, too.
  */
 export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
 

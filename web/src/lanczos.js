@@ -77,6 +77,7 @@ export class Lanczos {
   /** Returns the levels of the part, once all rows are added. */
   finish() {
     const row = 4 * this.#columns.length;
+    if (this.#filled < this.#across.length) throw new WgvaeError('canvas', `the browser gave ${this.#filled / row} of ${this.source.height} rows of the picture`);
     const resized = newLevels(row * this.#rows.length);
     const sums = new Float64Array(row);
     this.#rows.forEach(({ first, weights }, index) => {
