@@ -324,9 +324,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
       const element = Object.assign(new Image(), { src: image });
       await element.decode();
       const { error } = await lab.outcome(vae.encode(element));
-      return { code: error?.code, isTyped: error?.isTyped };
+      return { code: error?.code, isTyped: error?.isTyped, hasAdvice: /\(CORS\).*crossorigin/.test(error?.message) };
     }, folder(), foreignPicture(session));
-    assert.deepEqual(found, { code: 'input', isTyped: true });
+    assert.deepEqual(found, { code: 'input', isTyped: true, hasAdvice: true });
   });
 });
 

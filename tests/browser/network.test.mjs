@@ -8,7 +8,7 @@ import { it } from 'node:test';
 import { WgvaeError } from '../../web/src/errors.js';
 import { withRetries } from '../../web/src/retry.js';
 import { startServer } from './server.mjs';
-import { inBrowsers, waitFor } from './session.mjs';
+import { DIST, inBrowsers, waitFor } from './session.mjs';
 
 const MODEL = 'toy_direct';
 const FILE = 'diffusion_pytorch_model.safetensors';
@@ -109,6 +109,26 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }
     // Chromium reports that itself.
     if (session.kind === 'chromium') session.expectComplaint(/blocked by CORS policy/);
+  });
+
+  it('says of the module, and of a worker, that another origin has to let it read', async () => {
+    const closed = await startServer({ root: DIST });
+    try {
+      const found = await session.run(async (wasm, script, entry) => {
+        const { families } = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
+        const module = await lab.outcome(families(wasm));
+        const bytes = await (await fetch('/package/dist/worker.js')).text();
+        // As if the package came from a CDN.
+        const own = URL.createObjectURL(new Blob([bytes.replaceAll('import.meta.url', JSON.stringify(script))], { type: 'text/javascript' }));
+        const remote = await lab.outcome((await import(own)).families());
+        return [module.error, remote.error].map(({ code, message }) => `${code}: ${message}`);
+      }, closed.url('/package/pkg/wgvae_bg.wasm'), closed.url('/package/dist/worker.js'), session.server.url('/package/dist/index.js'));
+      assert.match(found[0], /^network: the wasm module could not be fetched: .*\(CORS\): let it send Access-Control-Allow-Origin, or use a copy on this origin$/);
+      assert.match(found[1], /^internal: the worker did not start: .*; if the package comes from another origin, pass a `worker` of your own that imports wgvae\/worker-host$/);
+    } finally {
+      await session.closePage();
+      await closed.close();
+    }
   });
 
   it('leaves nothing when one of several shards fails', async () => {

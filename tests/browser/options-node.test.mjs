@@ -41,6 +41,17 @@ describe('options', () => {
     }
   });
 
+  it('may be left out where nothing is needed, and a worker is one', async () => {
+    for (const name of ['families', 'version', 'cacheUsage']) {
+      assert.equal(await failure(() => worker[name](null)), 'WgvaeError input: options: expected an object, found null', name);
+      assert.equal(await failure(() => worker[name]()), 'WgvaeError input: worker: expected a runtime that has workers, or one of your own, found none', name);
+      assert.equal(await failure(() => worker[name]({ worker: 7 })), 'WgvaeError input: worker: expected a Worker, found number', name);
+    }
+    assert.equal(await failure(() => worker.clearCache(undefined, null)), 'WgvaeError input: options: expected an object, found null');
+    // Node has no files of an origin.
+    assert.equal(await failure(() => wgvae.clearCache()), 'nothing');
+  });
+
   it('are named, with the words that there are', async () => {
     const model = new Blob();
     /** @type {[object, string][]} */

@@ -43,16 +43,16 @@ async function run(program, parameters, cwd) {
 }
 
 describe('the package', () => {
-  it('holds the sources, the module and the licences, and nothing else', async () => {
+  it('holds the sources, their bundles, the modules and the licences, and nothing else', async () => {
     const [{ files }] = JSON.parse(await run('npm', ['pack', '--dry-run', '--json', '--offline'], PACKAGE));
     const packed = files.map((/** @type {{ path: string }} */ { path }) => path).sort();
     // The glue's declarations are for type-checking the sources: users have index.d.ts.
     const wanted = (await filesIn(PACKAGE)).filter((path) => !/^pkg\/.*\.d\.ts$/.test(path));
     assert.deepEqual(packed, wanted, 'all of dist/package that is used and no more');
-    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'src/react.js', 'src/react.d.ts', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm', 'pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']) {
+    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'src/react.js', 'src/react.d.ts', 'dist/index.js', 'dist/worker.js', 'dist/worker-host.js', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm', 'pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']) {
       assert.ok(packed.includes(needed), `${needed} is missing`);
     }
-    assert.ok(packed.every((/** @type {string} */ path) => /^(src|pkg)\/|^(package\.json|README\.md|LICENSE-\w+)$/.test(path)), packed.join('\n'));
+    assert.ok(packed.every((/** @type {string} */ path) => /^(src|dist|pkg)\/|^(package\.json|README\.md|LICENSE-\w+)$/.test(path)), packed.join('\n'));
   });
 
   it('has the version of the crate', async () => {
@@ -133,17 +133,45 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     await decodesBeside(session, join(app, 'rollup'));
   });
 
+  it('is loaded by a page without a build, in few requests', async () => {
+    const [webgpu, cpu] = [['pkg/wgvae_bg.wasm'], ['pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']];
+    const cases = [
+      { script: 'index', device: 'webgpu', files: ['dist/index.js', ...webgpu] },
+      { script: 'index', device: 'cpu', files: ['dist/index.js', ...cpu] },
+      { script: 'worker', device: 'webgpu', files: ['dist/worker.js', 'dist/worker-host.js', ...webgpu] },
+      { script: 'worker', device: 'cpu', files: ['dist/worker.js', 'dist/worker-host.js', ...cpu] },
+    ];
+    const program = (await readFile(join(HERE, 'app', 'main.js'), 'utf8')).replace(/^import .*'wgvae.*$/gm, '').replace("query.has('worker') ? there : here", 'wgvae');
+    for (const { script, device, files } of cases) {
+      const page = `<!doctype html><link rel="icon" href="data:,"><script type="module">import * as wgvae from '/package/dist/${script}.js';\n${program}</script>`;
+      session.server.route('/page/index.html', { bytes: page, type: 'text/html' });
+      const before = session.server.seen().length;
+      await decodesAt(session, session.server.url(`/page/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}`));
+      const asked = session.server.seen().slice(before).map(({ path }) => path).filter((path) => !path.startsWith('/models/') && path !== '/page/index.html');
+      assert.deepEqual(asked.sort(), files.map((file) => `/package/${file}`).sort(), `${script} on ${device}`);
+    }
+    await session.closePage();
+  });
+
   it('is imported from another origin, as from a CDN', async () => {
     const cdn = await startServer({ root: DIST, cors: true });
     try {
-      const found = await session.run(async (entry, folder) => {
-        const { createDecoder } = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
-        const decoder = await createDecoder({ device: 'webgpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
-        const { width, height } = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
-        await decoder.destroy();
-        return `${width}x${height}`;
-      }, cdn.url('/package/src/index.js'), session.model(`${MODEL}/`));
-      assert.equal(found, '88x40');
+      const found = await session.run(async (entry, client, host, folder) => {
+        const here = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
+        const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+        const script = `import '${host}';`;
+        const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' });
+        const model = { device: /** @type {const} */ ('webgpu'), model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` };
+        const sizes = [];
+        for (const decoder of [await here.createDecoder(model), await there.createDecoder({ ...model, worker })]) {
+          const { width, height } = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+          await decoder.destroy();
+          sizes.push(`${width}x${height}`);
+        }
+        worker.terminate();
+        return sizes;
+      }, cdn.url('/package/dist/index.js'), cdn.url('/package/dist/worker.js'), cdn.url('/package/dist/worker-host.js'), `../models/${MODEL}/`);
+      assert.deepEqual(found, ['88x40', '88x40']);
     } finally {
       await session.closePage();
       await cdn.close();

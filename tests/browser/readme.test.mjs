@@ -22,7 +22,7 @@ const ON_THE_HUB = 'stabilityai/sd-vae-ft-mse';
 
 /** Addresses of the blocks' imports. */
 const IMPORTS = {
-  './wgvae/src/index.js': '/web/src/index.js',
+  './wgvae/dist/index.js': '/package/dist/index.js',
   wgvae: '/web/src/index.js',
   'wgvae/worker': '/web/src/worker.js',
   'onnxruntime-web/webgpu': '/examples/onnx/node_modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs',
@@ -86,7 +86,8 @@ const BLOCKS = {
     },
   ],
   'docs/guide/browser-bundlers.md': [
-    // A configuration file of Vite, tested in package.test.mjs.
+    // A configuration file of Vite, and a worker from a CDN, tested in package.test.mjs.
+    { after: '' },
     { after: '' },
   ],
   'docs/guide/browser-gpu.md': [
@@ -125,6 +126,11 @@ const BLOCKS = {
       before: `const file = await lab.blob('/models/${CLIPS}/both.safetensors'); const pictures = [1, 2, 3, 4, 5].map((seed) => lab.noise(16, 16, 255, seed));
         const shown = []; const show = (frame) => shown.push(frame.constructor.name + frame.width);`,
       after: `if (String(shown) !== String(Array(5).fill('ImageBitmap16'))) throw new Error('shown: ' + shown);`,
+    },
+    {
+      before: `const vae = await lab.openVae('/models/${CLIPS}/', { device: 'cpu', clips: true }); const latents = '/models/${CLIPS}/latents.safetensors'; const times = [];
+        const encoder = { encode: ({ timestamp, format }) => times.push(timestamp, format) };`,
+      after: `if (times.length !== 34 || times[2] !== 62500 || !times.includes('RGBX')) throw new Error('times: ' + times);`,
     },
   ],
 };

@@ -33,7 +33,8 @@ export function writeSafetensors(tensors, { hole = 0 } = {}) {
 
 /**
  * @param {Uint8Array} file
- * @returns {{ metadata: Record<string, string>, tensor(name: string): Tensor }}
+ * @returns {{ metadata: Record<string, string>, names: string[], tensor(name: string): Tensor,
+ * levels(name: string): { shape: number[], data: Uint8Array } }}
  */
 export function readSafetensors(file) {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
@@ -44,7 +45,13 @@ export function readSafetensors(file) {
     if (dtype === 'F32') return { shape, data: new Float32Array(copy(file, begin + from, begin + to)) };
     throw new Error(`tensor "${name}": expected F32, found ${dtype}`);
   };
-  return { metadata: header.__metadata__ ?? {}, tensor };
+  const levels = (/** @type {string} */ name) => {
+    const { dtype, shape, data_offsets: [from, to] } = header[name];
+    if (dtype === 'U8') return { shape, data: new Uint8Array(copy(file, begin + from, begin + to)) };
+    throw new Error(`tensor "${name}": expected U8, found ${dtype}`);
+  };
+  const { __metadata__: metadata = {}, ...tensors } = header;
+  return { metadata, names: Object.keys(tensors), tensor, levels };
 }
 
 /**

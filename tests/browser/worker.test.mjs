@@ -110,6 +110,23 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
     });
   });
 
+  it('takes relative addresses from the page, as without a worker', async () => {
+    const found = await session.run(async (name, client) => {
+      const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+      const folder = `../models/${name}/`;
+      const sizes = [];
+      for (const { createDecoder } of [lab.wgvae, there]) {
+        const wasm = { cpu: '../web/pkg/wgvae_cpu_bg.wasm' };
+        const decoder = await createDecoder({ device: 'cpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, wasm });
+        const { width, height } = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' });
+        sizes.push(`${width}x${height}`);
+        await decoder.destroy();
+      }
+      return { sizes, page: location.pathname };
+    }, MODEL, CLIENT);
+    assert.deepEqual(found, { sizes: ['88x40', '88x40'], page: '/tests/blank.html' });
+  });
+
   it('copies what it is given, and moves what it may', async () => {
     const found = await session.run(async (folder, client) => {
       const { createDecoder, transfer } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));

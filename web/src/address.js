@@ -3,12 +3,23 @@
 
 import { mismatch } from './errors.js';
 
+/** Start of relative addresses, if it is not this thread's own. @type {string | undefined} */
+let start;
+
+/** Sets the start of relative addresses: in a worker, that of its page. @param {string} [address] */
+export function startFrom(address) {
+  start = address;
+}
+
+/** Returns the address from which relative ones start. */
+export function startOfAddresses() {
+  return start ?? globalThis.document?.baseURI ?? globalThis.location?.href;
+}
+
 /** @param {string | URL} input */
 export function parseUrl(input) {
-  // Relative addresses start from the page, in a worker from its script, as in fetch.
-  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   try {
-    return new URL(input, base);
+    return new URL(input, startOfAddresses());
   } catch (cause) {
     throw mismatch('input', 'URL', 'an address', `"${input}"`, cause);
   }

@@ -5,7 +5,7 @@ import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { secondsToWait } from './retry.js';
 
 /** Advice on a missing answer of another origin, of which browsers do not tell more. */
-const CORS = 'if the server is up, it may not let this page read the file (CORS): let it send Access-Control-Allow-Origin, use a copy on this origin, or pass a `fetch` that asks a proxy';
+const CORS = '; if the server is up, it may not let this page read the file (CORS): let it send Access-Control-Allow-Origin, or use a copy on this origin';
 
 /**
  * @param {URL} url
@@ -30,9 +30,19 @@ export async function refused(url, response, expected) {
  * @param {unknown} cause
  */
 export function unanswered(url, cause) {
-  const isForeign = globalThis.location !== undefined && url.origin !== location.origin;
-  const cors = isForeign ? `; ${CORS}` : '';
-  return new WgvaeError('network', `${url}: no answer (${messageOf(cause)})${cors}`, { cause });
+  const proxy = isForeign(url) ? ', or pass a `fetch` that asks a proxy' : '';
+  return new WgvaeError('network', `${url}: no answer (${messageOf(cause)})${corsAdvice(url)}${proxy}`, { cause });
+}
+
+/** Returns advice for an address of another origin. @param {URL | string} url */
+export function corsAdvice(url) {
+  return isForeign(url) ? CORS : '';
+}
+
+/** @param {URL | string} url */
+function isForeign(url) {
+  const here = globalThis.location;
+  return here !== undefined && URL.canParse(url, here.href) && new URL(url, here.href).origin !== here.origin;
 }
 
 /**

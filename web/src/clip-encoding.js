@@ -8,6 +8,7 @@ import { ClipRun, freeAll } from './clip-run.js';
 import { picturesNow } from './copies.js';
 import { OF_PARTS, OF_PLANS } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
+import { checkRequest } from './fit.js';
 import { checkOptions, oneOf } from './options.js';
 import { checkSides } from './sides.js';
 
@@ -54,13 +55,14 @@ export class ClipEncoding {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
     checkOptions(options, OF_CLIPS);
+    checkRequest(options);
     const { pad, output, seed, unscaled, memoryBudget } = options;
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
     const { pixels_per_latent: factor, fills_parts: fills } = loaded.info;
     if (fills && pad === 'mirror') throw mismatch('input', 'pad', "'repeat' or none, because this model repeats the last frame", pad);
-    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, times: loaded.info, pad });
+    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, times: loaded.info, pad, request: options });
     // An array tells the length of its clip.
     const count = Array.isArray(kept.frames) ? encodedLatents(loaded.info, kept.frames.length) : undefined;
     const { clipLatents = count } = options;

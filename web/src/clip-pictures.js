@@ -20,6 +20,7 @@ export class ClipPictures {
   #factor;
   #times;
   #pad;
+  #request;
   #values;
   /** The last pictures: as many as padding may need, and one more. @type {Images[]} */
   #last = [];
@@ -37,13 +38,15 @@ export class ClipPictures {
    * @param {number} options.factor pixels, as in `openImages`
    * @param {import('./clip-lengths.js').Times} options.times
    * @param {import('./index.js').Pad | undefined} options.pad
+   * @param {import('./fit.js').Request} options.request for another size of all pictures
    */
-  constructor(wasm, frames, access, { factor, times, pad }) {
+  constructor(wasm, frames, access, { factor, times, pad, request }) {
     this.#wasm = wasm;
     this.#access = access;
     this.#factor = factor;
     this.#times = times;
     this.#pad = pad;
+    this.#request = request;
     if (Array.isArray(frames) && !pad) checkCount(frames.length, times);
     this.#values = new Values(frames, access.signal, 'frames of the clip');
   }
@@ -91,7 +94,7 @@ export class ClipPictures {
     const { done, value } = await this.#values.next();
     if (done) return undefined;
     this.#read += 1;
-    return openImages(this.#wasm, value, this.#access, { pixels_per_latent: this.#factor, in_channels: 3 });
+    return openImages(this.#wasm, value, this.#access, { pixels_per_latent: this.#factor, in_channels: 3 }, this.#request);
   }
 
   /**

@@ -5,9 +5,9 @@
 import { openClipLatents } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { clipNow } from './copies.js';
-import { wgvaeError } from './errors.js';
+import { mismatch, wgvaeError } from './errors.js';
 import { checkOptions, LISTENER, SIGNAL } from './options.js';
-import { checkOutput, delivered, FRAMES } from './outputs.js';
+import { checkOutput, delivered, FRAMES, videoFrameOf } from './outputs.js';
 import { orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
 
@@ -16,8 +16,14 @@ import { latentsOf } from './sides.js';
 /** Options of a plan. @type {import('./options.js').Checks} */
 const OF_PLANS = { width: undefined, height: undefined, output: undefined, memoryBudget: undefined, clipLatents: undefined };
 
+/** Frames per second of video, unless the caller says otherwise. */
+const FPS = 24;
+
+/** @type {import('./options.js').Check} */
+const RATE = [(value) => Number.isFinite(value) && value > 0, 'frames per second, above 0'];
+
 /** Options of a decode. @type {import('./options.js').Checks} */
-const OF_DECODES = { output: undefined, memoryBudget: undefined, clipLatents: undefined, onProgress: LISTENER, signal: SIGNAL };
+const OF_DECODES = { output: undefined, fps: RATE, memoryBudget: undefined, clipLatents: undefined, onProgress: LISTENER, signal: SIGNAL };
 
 /** Decoding of clips by a loaded model. */
 export class Clips {
@@ -60,8 +66,9 @@ export class Clips {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
     checkOptions(options, OF_DECODES);
-    const { output = 'bitmap', memoryBudget } = options;
+    const { output = 'bitmap', fps, memoryBudget } = options;
     checkOutput(output, FRAMES);
+    if (fps !== undefined && output !== 'video-frame') throw mismatch('input', 'fps', 'the output video-frame beside it', output);
     const signal = loaded.signalOf(options.signal);
     const opening = openClipLatents(loaded.wasm, input, loaded.accessOf(signal), loaded.info.latent_channels);
     const latents = await orAborted(opening, signal).catch((error) => {
@@ -72,6 +79,7 @@ export class Clips {
     const moduleOptions = () => this.#moduleOptions({ memoryBudget, clipLatents, output });
     /** @type {ClipRun | undefined} */
     let run;
+    let index = 0;
     try {
       run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions()));
       // Read before the decode's turn: latents may come from an encode, which waits for its own
@@ -83,7 +91,10 @@ export class Clips {
           // Frames that waited for later latents.
           : await run.part('decode', undefined, (vae, clip, cancel, listener) => vae.finishPart(clip, moduleOptions(), cancel, listener));
         if (!decoded) break;
-        for (const data of decoded.frames) yield await delivered(output, data, decoded.width, decoded.height, 3);
+        for (const data of decoded.frames) {
+          yield output === 'video-frame' ? videoFrameOf(data, decoded, index, fps ?? FPS) : await delivered(output, data, decoded.width, decoded.height, 3);
+          index += 1;
+        }
       }
     } catch (error) {
       throw wgvaeError(error);

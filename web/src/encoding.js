@@ -4,6 +4,7 @@
 import { pictureNow } from './copies.js';
 import { isCount } from './counts.js';
 import { wgvaeError } from './errors.js';
+import { checkRequest, OF_SIZES } from './fit.js';
 import { openImages } from './images.js';
 import { FILES } from './latents-file.js';
 import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
@@ -23,6 +24,7 @@ const OF_ENCODES = {
   output: oneOf(...RESULTS, ...Object.keys(FILES)),
   seed: [(value) => isCount(value), `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`],
   unscaled: FLAG,
+  ...OF_SIZES,
   index: undefined,
   memoryBudget: undefined,
   onProgress: LISTENER,
@@ -65,6 +67,7 @@ export class Encoding {
   async encode(input, options = {}) {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, OF_ENCODES);
+    checkRequest(options);
     const [{ picture, free }, asked] = [pictureNow(input), { ...options }];
     const { output = 'mode', seed } = asked;
     const file = Object.entries(FILES).find(([name]) => name === output)?.[1];
@@ -82,9 +85,9 @@ export class Encoding {
    * @param {EncodeOptions} options
    * @param {AbortSignal} signal
    */
-  async #attempt(input, { output, seed, unscaled, onProgress, ...options }, signal) {
+  async #attempt(input, { output, seed, unscaled, width: columns, height: rows, fit, onProgress, ...options }, signal) {
     const { wasm, engine, info } = this.#loaded;
-    const images = await openImages(wasm, input, this.#loaded.accessOf(signal), info);
+    const images = await openImages(wasm, input, this.#loaded.accessOf(signal), info, { width: columns, height: rows, fit });
     try {
       const [width, height] = images.size();
       const moduleOptions = { ...this.#loaded.moduleOptions(options), output, seed, unscaled };

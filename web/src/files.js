@@ -108,6 +108,8 @@ async function writeAtOnce(handle, bytes) {
  * @param {string} name
  */
 export async function removeFolder(name) {
+  // A runtime without a file system of its own has none.
+  if (!globalThis.navigator?.storage) return;
   try {
     const ours = await openRoot(false);
     await ours.removeEntry(name, { recursive: true });

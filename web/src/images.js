@@ -2,6 +2,8 @@
 // Conversion of every kind of image that a caller may have to the wasm module's.
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { fitted, isResize } from './fit.js';
+import { Lanczos } from './lanczos.js';
 import { isTensor, valuesOf } from './onnx.js';
 import { isFloats, isSvg, isWhole } from './picture-file.js';
 import { AS_IT_IS, planesOf, straightStripsOf, stripsOf, stripsOfData } from './pixels.js';
@@ -15,6 +17,12 @@ import { checkedFloats } from './tensors.js';
  * Facts about the model: pictures are cropped to multiples of `pixels_per_latent`, and keep their
  * alpha if `in_channels` is 4.
  * @typedef {Pick<import('./index.js').ModelInfo, 'pixels_per_latent' | 'in_channels'>} Facts
+ */
+
+/**
+ * Reads a rectangle of a picture: levels [rows, columns, 4], some rows at a time.
+ * @typedef {(part: import('./pixels.js').Part) => Iterable<Uint8ClampedArray> |
+ * AsyncIterable<Uint8ClampedArray>} Strips
  */
 
 /** Bytes of the first request, enough for most pictures. */
@@ -34,10 +42,11 @@ const MARK_BYTES = 16;
  * @param {import('./index.js').ImageInput} input
  * @param {Access} access
  * @param {Facts} facts
+ * @param {import('./fit.js').Request} request for another size
  * @returns {Promise<Images>}
  */
-export async function openImages(wasm, input, access, facts) {
-  const open = new Opening(wasm, access, facts);
+export async function openImages(wasm, input, access, facts, request) {
+  const open = new Opening(wasm, access, facts, request);
   if (typeof input === 'string' || input instanceof URL || input instanceof Blob || bytesOf(input)) return open.file(/** @type {any} */ (input));
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'picture', 'something to draw, a file or a tensor', kindOf(input));
   if (isOneOf(input, ['ImageData']) || ('width' in input && 'data' in input && input.data instanceof Uint8ClampedArray)) return open.imageData(/** @type {any} */ (input));
@@ -79,17 +88,20 @@ class Opening {
   #access;
   #factor;
   #channels;
+  #request;
 
   /**
    * @param {Wasm} wasm
    * @param {Access} access
    * @param {Facts} facts
+   * @param {import('./fit.js').Request} request
    */
-  constructor(wasm, access, { pixels_per_latent: factor, in_channels: channels }) {
+  constructor(wasm, access, { pixels_per_latent: factor, in_channels: channels }, request) {
     this.#wasm = wasm;
     this.#access = access;
     this.#factor = factor;
     this.#channels = channels;
+    this.#request = request;
   }
 
   /** @param {import('./index.js').FileInput} input */
@@ -97,7 +109,7 @@ class Opening {
     const source = await openSource(input, this.#access, { what: 'picture', headBytes: HEAD_BYTES });
     try {
       const mark = await source.read(0, Math.min(MARK_BYTES, source.length));
-      if (isFloats(mark)) return this.#inRange(await this.#wasm.Images.fromFile(source));
+      if (isFloats(mark)) return this.#asItIs(await this.#wasm.Images.fromFile(source));
       const bytes = /** @type {Uint8Array<ArrayBuffer>} */ (await source.read(0, source.length));
       if (!isWhole(bytes)) throw mismatch('format', source.name, 'a whole picture', `one that is cut short after ${bytes.length} bytes`);
       const unreadable = (/** @type {unknown} */ cause) => {
@@ -116,11 +128,18 @@ class Opening {
    */
   array(data, shape) {
     const floats = checkedFloats(data, shape, 'image');
-    return this.#inRange(this.#wasm.Images.fromArray(floats, Uint32Array.from(shape)));
+    return this.#asItIs(this.#wasm.Images.fromArray(floats, Uint32Array.from(shape)));
   }
 
-  /** Returns the images, after a notice if their values are hardly meant. @param {Images} images */
-  #inRange(images) {
+  /**
+   * Returns images of floats, after a notice if their values are hardly meant.
+   * @param {Images} images
+   */
+  #asItIs(images) {
+    if (isResize(this.#request)) {
+      images.free();
+      throw mismatch('input', 'width and height', 'a picture to resize', 'values, which are encoded as they are');
+    }
     const message = 'the picture has values well beyond -1 to 1, and is encoded as it is: of values from 0 to 255 take value / 127.5 - 1';
     if (images.largest() > BEYOND) this.#access.notify({ code: 'range', message });
     return images;
@@ -164,20 +183,23 @@ class Opening {
   }
 
   /**
-   * @param {{ width: number, height: number }} whole
-   * @param {(part: import('./pixels.js').Part) => Iterable<Uint8ClampedArray> |
-   * AsyncIterable<Uint8ClampedArray>} strips
+   * @param {import('./fit.js').Size} source
+   * @param {Strips} strips
    */
-  async #fromStrips(whole, strips) {
-    const part = this.#cropped(whole);
+  async #fromStrips({ width, height }, strips) {
+    const whole = { width, height };
+    const { scaled, part } = fitted(whole, this.#request, this.#factor);
+    this.#tellSize(whole, scaled, part);
     const area = part.width * part.height;
     const picture = new this.#wasm.Picture(Uint32Array.of(this.#channels, part.height, part.width));
     let isTransparent = false;
+    /** @type {Strips} */
+    const read = this.#channels === 4 ? strips : (wanted) => watched(strips(wanted), () => { isTransparent = true; });
     let done = 0;
     try {
-      for await (const strip of strips(part)) {
+      const levels = isSame(whole, scaled) ? read(part) : resized(read, new Lanczos(whole, scaled, part, this.#channels === 4), part);
+      for await (const strip of levels) {
         planesOf(strip, this.#channels).forEach((plane, channel) => picture.set(channel * area + done, plane));
-        isTransparent ||= this.#channels === 3 && strip.some((level, at) => at % 4 === 3 && level < 255);
         done += strip.length / 4;
       }
       if (done !== area) throw new WgvaeError('canvas', `the browser gave ${done} of the picture's ${area} pixels`);
@@ -190,17 +212,50 @@ class Opening {
   }
 
   /**
-   * Returns the middle of the picture, with sides that are multiples of the factor.
-   * @param {{ width: number, height: number }} whole
+   * Tells if another size is encoded than that of the picture.
+   * @param {import('./fit.js').Size} whole
+   * @param {import('./fit.js').Size} scaled
+   * @param {import('./fit.js').Size} part
    */
-  #cropped({ width, height }) {
-    const factor = this.#factor;
-    const [columns, rows] = [width, height].map((side) => side - (side % factor));
-    if (columns === 0 || rows === 0) throw mismatch('input', 'picture', `at least ${factor}x${factor} pixels`, `${width}x${height}`);
-    if (columns !== width || rows !== height) {
-      const message = `the picture of ${width}x${height} pixels is encoded without its borders, as ${columns}x${rows}: the model takes multiples of ${factor}`;
-      this.#access.notify({ code: 'cropped', message });
+  #tellSize(whole, scaled, part) {
+    const text = (/** @type {import('./fit.js').Size} */ { width, height }) => `${width}x${height}`;
+    if (!isSame(whole, scaled)) {
+      const middle = isSame(scaled, part) ? '' : `, of which the middle ${text(part)} is encoded`;
+      this.#access.notify({ code: 'resized', message: `the picture of ${text(whole)} pixels is resized to ${text(scaled)}${middle}` });
+    } else if (!isSame(whole, part)) {
+      const why = isResize(this.#request) ? '' : `: the model takes multiples of ${this.#factor}`;
+      this.#access.notify({ code: 'cropped', message: `the picture of ${text(whole)} pixels is encoded without its borders, as ${text(part)}${why}` });
     }
-    return { x: (width >> 1) - (columns >> 1), y: (height >> 1) - (rows >> 1), width: columns, height: rows };
   }
+}
+
+/**
+ * @param {import('./fit.js').Size} left
+ * @param {import('./fit.js').Size} right
+ */
+function isSame(left, right) {
+  return left.width === right.width && left.height === right.height;
+}
+
+/**
+ * Yields the strips, and tells if one is transparent.
+ * @param {ReturnType<Strips>} strips
+ * @param {() => void} tell
+ */
+async function* watched(strips, tell) {
+  for await (const strip of strips) {
+    if (strip.some((level, at) => at % 4 === 3 && level < 255)) tell();
+    yield strip;
+  }
+}
+
+/**
+ * Yields strips of a part of the resized picture.
+ * @param {Strips} read
+ * @param {Lanczos} lanczos
+ * @param {import('./fit.js').Size} part
+ */
+async function* resized(read, lanczos, { width, height }) {
+  for await (const strip of read(lanczos.source)) lanczos.add(strip);
+  yield* stripsOfData({ data: lanczos.finish(), width }, { x: 0, y: 0, width, height });
 }

@@ -5,7 +5,8 @@
 
 /**
  * Bytes of a file: a file that the user chose or any other Blob, an address (http, https, blob), or
- * memory. Files are read in slices, addresses with HTTP Range requests.
+ * memory. Files are read in slices, addresses with HTTP Range requests. Relative addresses start
+ * from the page, with `wgvae/worker`, too.
  */
 export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
 
@@ -507,12 +508,20 @@ export interface ClipLatents {
  * parts, are copied when `clip` is called. A part from a generator is not used any more once the
  * next is requested.
  */
-export type ClipInput = FileInput | ClipLatents | OnnxTensor | Iterable<ClipLatents | OnnxTensor> | AsyncIterable<ClipLatents | OnnxTensor>;
+export type ClipInput = FileInput | ClipLatents | OnnxTensor | Sequence<ClipLatents | OnnxTensor>;
+
+/** Values that come one after the other: an array, a generator, a stream or another iterable. */
+export type Sequence<T> = Iterable<T> | AsyncIterable<T> | ReadableStream<T>;
 
 /** Options for decoding a clip. */
 export interface ClipOptions {
   /** Form of a frame. Default: `bitmap`. */
   output?: FrameOutput;
+  /**
+   * Frames per second, for the times of `video-frame`, which are an error without that output.
+   * Default: 24.
+   */
+  fps?: number;
   /**
    * Budget of this clip, as in {@link ModelOptions}. The states that parts leave for each other
    * stay on the device where the budget leaves room, and otherwise in host memory.
@@ -531,11 +540,15 @@ export interface ClipOptions {
 }
 
 /**
- * Pictures of a clip in order, all of one size: an array, a generator or another iterable of
- * pictures as `encode` takes them. The pictures of an array are copied when `encodeClip` is called.
- * The pictures of a generator are requested when they are needed, and take less memory.
+ * Pictures of a clip in order, as `encode` takes them, all of one size unless `width` or `height`
+ * is given: an array, a generator, a stream or another iterable. The pictures of an array are
+ * copied when `encodeClip` is called. The pictures of a generator or a stream are requested when
+ * they are needed, and take less memory.
+ *
+ * VideoFrames and ImageBitmaps of a ReadableStream are closed after their use, and the stream is
+ * canceled when the clip ends before it. Those of other iterables stay yours.
  */
-export type ClipPictures = Iterable<ImageInput> | AsyncIterable<ImageInput>;
+export type ClipPictures = Sequence<ImageInput>;
 
 /**
  * Frames to add to a clip whose length is not 1 + n `frames_per_latent` (such as 1, 5 and 9; for
@@ -700,8 +713,22 @@ export interface Decoder extends LoadedModel {
   clip(latents: ClipInput, options: ClipOptions & { output: 'blob' }): AsyncGenerator<Blob, void, undefined>;
   /** Decodes to floats, before clamping. */
   clip(latents: ClipInput, options: ClipOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
+  /** Decodes to VideoFrames: close() each after use. */
+  clip(latents: ClipInput, options: ClipOptions & { output: 'video-frame' }): AsyncGenerator<VideoFrame, void, undefined>;
   /** Decodes to ImageBitmaps: close() each after use. */
   clip(latents: ClipInput, options?: ClipOptions): AsyncGenerator<ImageBitmap, void, undefined>;
+  /**
+   * Decodes a clip like `clip`, to a stream of its frames. Frames are decoded as the stream is
+   * read: it keeps none in a queue. `cancel`, an abort or an error ends the clip and frees it;
+   * after an error the stream rejects like `clip`.
+   */
+  clipStream(latents: ClipInput, options: ClipOptions & { output: 'image-data' }): ReadableStream<ImageData>;
+  clipStream(latents: ClipInput, options: ClipOptions & { output: 'blob' }): ReadableStream<Blob>;
+  clipStream(latents: ClipInput, options: ClipOptions & { output: 'raw' }): ReadableStream<RawImage>;
+  /** Decodes to VideoFrames, as an encoder of video takes them: close() each after use. */
+  clipStream(latents: ClipInput, options: ClipOptions & { output: 'video-frame' }): ReadableStream<VideoFrame>;
+  /** Decodes to ImageBitmaps: close() each after use. */
+  clipStream(latents: ClipInput, options?: ClipOptions): ReadableStream<ImageBitmap>;
 }
 
 /** A model that turns pictures into latents. */
@@ -805,9 +832,10 @@ export interface OnnxTensor {
  *
  * Pictures are turned the right way up, and keep the colours of their file: no colour profile is
  * applied. Other models ignore transparency; browsers give black for pixels that are fully
- * transparent. Pictures are not resized. Sides are cropped, by equal parts, to multiples of
- * `info.pixels_per_latent`, and `onNotice` says so. Values in memory are not cropped: the model
- * ignores or pads the rows and columns at the bottom and right that fill no latent.
+ * transparent. Sides are cropped, by equal parts, to multiples of `info.pixels_per_latent`, and
+ * `onNotice` says so; `width` and `height` of {@link EncodeOptions} resize instead. Values are
+ * encoded as they are: the model ignores or pads the rows and columns at the bottom and right that
+ * fill no latent.
  *
  * Arrays and ImageData are copied, and elements and canvases are drawn, when `encode` is called:
  * they may be changed at once. Close an ImageBitmap or a VideoFrame, and dispose of a tensor that
@@ -833,10 +861,13 @@ export type ImageInput =
  *   device. Plans do not count its memory.
  * - `buffer`: a GPUBuffer, with the same rules.
  */
-export type Output = FrameOutput | 'texture' | 'buffer';
+export type Output = 'bitmap' | 'image-data' | 'blob' | 'raw' | 'texture' | 'buffer';
 
-/** Form of a frame of a clip. */
-export type FrameOutput = 'bitmap' | 'image-data' | 'blob' | 'raw';
+/**
+ * Form of a frame of a clip. `video-frame`: an opaque VideoFrame of sRGB, with `timestamp` and
+ * `duration` in microseconds by `fps`, in browsers that have WebCodecs. Others as {@link Output}.
+ */
+export type FrameOutput = 'bitmap' | 'image-data' | 'blob' | 'raw' | 'video-frame';
 
 /**
  * Tiling of a decode. It reproduces the results of other tools, and is not meant to save memory
@@ -956,6 +987,28 @@ export interface EncodeOptions {
    * was created. Moments are never scaled.
    */
   unscaled?: boolean;
+  /**
+   * Columns to resize a picture to before it is encoded, pixels, 1 to 65535. With `width` or
+   * `height` alone, the other side follows from the picture's proportions. Sides are lowered to
+   * multiples of `info.pixels_per_latent`, and `onNotice` gets `resized`.
+   *
+   * The filter is PIL's Lanczos, as in `wgvae encode --resize`: the same pixels give the same
+   * result in every browser, to the bit. If the model takes opacity, colours are multiplied by
+   * alpha meanwhile; otherwise alpha is ignored. Values as `{ data, shape }`, tensors and files of
+   * floats are an error.
+   */
+  width?: number;
+  /** Rows to resize a picture to, pixels, as `width`. */
+  height?: number;
+  /**
+   * Fit for a `width` and a `height` of other proportions than the picture's:
+   *
+   * - `cover` (default): the picture is scaled until it covers the size, and its middle is encoded;
+   * - `contain`: the picture is scaled until it lies within the size. No bars are added, so one
+   *   side may be shorter;
+   * - `fill`: the picture is stretched.
+   */
+  fit?: 'cover' | 'contain' | 'fill';
   /** Index of the image among the n of a tensor. Default: 0. */
   index?: number;
   /**
@@ -1051,13 +1104,15 @@ export interface Progress {
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  * - `cpu`: there is no WebGPU, or it has no adapter, so the CPU computes, many times slower.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
+ * - `resized`: a picture is resized as `width`, `height` and `fit` ask, to the size in the message.
+ *   Of a clip: told once.
  * - `transparent`: transparency of a picture is not encoded, by a model without opacity. Of a clip:
  *   told once.
  * - `range`: values of a picture are far outside -1 to 1, such as 0 to 255, and are encoded as they
  *   are. Of a clip: told once.
  */
 export interface Notice {
-  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'cropped' | 'transparent' | 'range';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'cropped' | 'resized' | 'transparent' | 'range';
   message: string;
   /** Length of the file, bytes, for `no-ranges`, if the server tells it. */
   bytes?: number;

@@ -282,6 +282,9 @@ export class Link {
   }
 }
 
+/** Classes of pictures that move; runtimes without a browser lack them. */
+const PICTURES = [globalThis.ImageBitmap, globalThis.VideoFrame].filter(Boolean);
+
 /**
  * Lists the objects that move to the other side instead of being copied: pictures, and arrays with
  * memory of their own.
@@ -290,7 +293,7 @@ export class Link {
  */
 function transferables(value) {
   if (typeof value !== 'object' || value === null) return [];
-  if (globalThis.ImageBitmap && value instanceof ImageBitmap) return [value];
+  if (PICTURES.some((kind) => value instanceof kind)) return [value];
   if (ArrayBuffer.isView(value)) return value.buffer instanceof ArrayBuffer ? [value.buffer] : [];
   if (globalThis.ImageData && value instanceof ImageData) return transferables(value.data);
   if (Object.getPrototypeOf(value) !== Object.prototype) return [];

@@ -38,7 +38,10 @@ export function isShownFromMemory(isOnCpu, { out_channels: channels }) {
 }
 
 /** The module's name for each kind of frame. Frames are never drawn with a canvas. */
-export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw' });
+export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rgba8', blob: 'rgba8', raw: 'raw', 'video-frame': 'rgba8' });
+
+/** Microseconds of a second, the unit of times of video. */
+const MICROSECONDS = 1e6;
 
 /**
  * Throws unless `output` is one of `outputs` and available here.
@@ -47,7 +50,8 @@ export const FRAMES = /** @type {const} */ ({ bitmap: 'rgba8', 'image-data': 'rg
  */
 export function checkOutput(output, outputs) {
   checkValue('output', output, oneOf(...Object.keys(outputs)));
-  if (output === 'bitmap' && !globalThis.createImageBitmap) throw mismatch('input', 'output', 'blob, image-data or raw where there are no ImageBitmaps', output);
+  const isThere = { bitmap: globalThis.createImageBitmap, 'video-frame': globalThis.VideoFrame };
+  if (output in isThere && !isThere[/** @type {keyof typeof isThere} */ (output)]) throw mismatch('input', 'output', 'blob, image-data or raw where a browser lacks the others', output);
 }
 
 /**
@@ -64,4 +68,18 @@ export async function delivered(output, data, width, height, channels) {
   // Only browsers have the class.
   const image = globalThis.ImageData ? new ImageData(data, width, height) : /** @type {ImageData} */ ({ data, width, height, colorSpace: 'srgb' });
   return output === 'bitmap' ? bitmapOf(image) : image;
+}
+
+/**
+ * Makes a frame of video, which takes the bytes along.
+ * @param {Uint8ClampedArray<ArrayBuffer>} data bytes of `[height, width, 4]`
+ * @param {{ width: number, height: number }} size
+ * @param {number} index of the frame in the clip
+ * @param {number} fps
+ */
+export function videoFrameOf(data, { width, height }, index, fps) {
+  const [timestamp, next] = [index, index + 1].map((frames) => Math.round((MICROSECONDS * frames) / fps));
+  /** TypeScript does not know `transfer` yet. @type {VideoFrameBufferInit & { transfer: ArrayBuffer[] }} */
+  const facts = { format: 'RGBX', codedWidth: width, codedHeight: height, timestamp, duration: next - timestamp, transfer: [data.buffer] };
+  return new VideoFrame(data, facts);
 }

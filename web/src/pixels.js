@@ -147,7 +147,7 @@ function openVideoFrame(source) {
 }
 
 /**
- * @param {ImageData} image
+ * @param {Pick<ImageData, 'data' | 'width'>} image
  * @param {Part} part
  * @returns {Iterable<Uint8ClampedArray>}
  */
@@ -184,7 +184,7 @@ function rowsOfStrip(width) {
 
 /** @param {unknown} cause */
 function unread(cause) {
-  // The picture comes from another site, which does not let this one read it.
   const isForeign = cause instanceof DOMException && cause.name === 'SecurityError';
-  return new WgvaeError(isForeign ? 'input' : 'canvas', `the browser does not give the picture's pixels: ${messageOf(cause)}`, { cause });
+  const advice = isForeign ? '; it comes from another origin, which has to let this page read it (CORS), and its element needs crossorigin="anonymous"' : '';
+  return new WgvaeError(isForeign ? 'input' : 'canvas', `the browser does not give the picture's pixels: ${messageOf(cause)}${advice}`, { cause });
 }

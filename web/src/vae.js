@@ -2,6 +2,7 @@
 // Objects that callers hold: a model on a device that decodes, encodes, or does both.
 
 import { ClipEncoding } from './clip-encoding.js';
+import { streamOf } from './clip-stream.js';
 import { Clips } from './clips.js';
 import { Decoding } from './decoding.js';
 import { Encoding } from './encoding.js';
@@ -128,6 +129,14 @@ class Decoder extends Model {
    */
   clip(latents, options) {
     return this.#clips.decode(latents, options);
+  }
+
+  /**
+   * @param {import('./index.js').ClipInput} latents
+   * @param {import('./index.js').ClipOptions} [options]
+   */
+  clipStream(latents, options) {
+    return streamOf((ended) => this.clip(latents, ended), options);
   }
 }
 

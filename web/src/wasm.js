@@ -3,6 +3,8 @@
 // number of models, and started again after it broke.
 
 import { makeInstance } from '../pkg/wgvae.js';
+import { parseUrl } from './address.js';
+import { corsAdvice } from './answers.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { watchCalls } from './watch.js';
 
@@ -135,9 +137,9 @@ function addressOf(kind) {
  */
 async function compile(source, kind) {
   if (source instanceof WebAssembly.Module) return source;
+  const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(kind));
   try {
-    if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return await WebAssembly.compile(source);
-    const where = source ?? addressOf(kind);
+    if (where instanceof ArrayBuffer || ArrayBuffer.isView(where)) return await WebAssembly.compile(where);
     const bytes = await readFile(where);
     if (bytes) return await WebAssembly.compile(bytes);
     const response = where instanceof Response ? where : await fetch(where);
@@ -148,14 +150,19 @@ async function compile(source, kind) {
   } catch (cause) {
     if (cause instanceof WgvaeError) throw cause;
     if (cause instanceof WebAssembly.CompileError) throw unusable(cause);
-    throw new WgvaeError('network', `the wasm module could not be fetched: ${messageOf(cause)}`, { cause });
+    throw new WgvaeError('network', `the wasm module could not be fetched: ${messageOf(cause)}${corsAdvice(addressIn(where))}`, { cause });
   }
+}
+
+/** @param {URL | Request | Response | BufferSource} where */
+function addressIn(where) {
+  return where instanceof Request || where instanceof Response ? where.url : `${where}`;
 }
 
 /**
  * Reads a local file, which Node's fetch does not. Node's module is loaded in a way that bundlers
  * do not follow.
- * @param {URL | string | Request | Response} where
+ * @param {URL | Request | Response} where
  * @returns {Promise<BufferSource> | undefined}
  */
 function readFile(where) {

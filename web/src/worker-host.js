@@ -2,9 +2,11 @@
 // The worker's side of worker.js: opens models and runs their calls.
 
 import { families, version } from './about.js';
+import { startFrom } from './address.js';
 import { cacheUsage, clearCache } from './cache.js';
 import { mismatch } from './errors.js';
 import { inspect } from './inspect.js';
+import { closing, isIterable } from './iterate.js';
 import { Link } from './link.js';
 import { planFor } from './plan-for.js';
 import { preview } from './preview.js';
@@ -40,10 +42,26 @@ link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method,
   const model = models.get(id);
   if (method === 'bitmap') return { value: await bitmapOf(model) };
   if (!METHODS.includes(method) || typeof model?.[method] !== 'function') throw mismatch('input', 'model', `one that can ${method}`, 'one that was created for something else');
-  const value = await model[method](...parameters);
-  if (GENERATORS.includes(method)) return { value: reported(model, value) };
-  return { value, report: model.report, info: model.info };
+  const [input, ...others] = parameters;
+  if (GENERATORS.includes(method)) return { value: reported(model, model[method](owned(input), ...others)) };
+  try {
+    const value = await model[method](...parameters);
+    return { value, report: model.report, info: model.info };
+  } finally {
+    /** @type {any} */ (input)?.close?.();
+  }
 });
+
+/**
+ * Returns the input of a call, which came here as a copy or was moved: it closes bitmaps and frames
+ * of video after their use.
+ * @param {any} input
+ */
+function owned(input) {
+  return isIterable(input) ? closing(/** @type {AsyncIterable<any>} */ (input)) : input;
+}
+
+link.offer('startFrom', startFrom);
 
 for (const [name, task] of Object.entries(FUNCTIONS)) link.offer(name, task);
 

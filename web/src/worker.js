@@ -2,18 +2,19 @@
 // The package in a worker, with the same methods. Work that takes time runs there, and pictures
 // come back without a copy.
 
+import { streamOf } from './clip-stream.js';
 import { clipNow, latentsNow, pictureNow } from './copies.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { hub } from './hub.js';
 import { drawableOf } from './images.js';
-import { isIterable } from './iterate.js';
-import { Link } from './link.js';
+import { isIterable, valuesIn } from './iterate.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { ON_DEVICE } from './outputs.js';
 import { orAborted } from './queue.js';
 import { transfer } from './transfer.js';
+import { ask, NEVER, reach } from './worker-link.js';
 
 export { hub, transfer, WgvaeError };
 
@@ -23,8 +24,6 @@ export { hub, transfer, WgvaeError };
  * @typedef {CallOptions & { canvas?: HTMLCanvasElement | OffscreenCanvas, maxSide?: number,
  * replace?: boolean }} Pictured
  */
-
-const NEVER = new AbortController().signal;
 
 /** @param {Options} options */
 export const createDecoder = (options) => create('decode', options);
@@ -36,10 +35,16 @@ export const createEncoder = (options) => create('encode', options);
 export const createVae = (options) => create('both', options);
 
 /** @param {import('./worker.js').OnWorker} [options] */
-export const families = ({ worker, wasm } = {}) => ask(worker, 'families', [wasm]);
+export async function families(options = {}) {
+  const { worker, wasm } = withoutThreads(options, []);
+  return ask(worker, 'families', [wasm]);
+}
 
 /** @param {import('./worker.js').OnWorker} [options] */
-export const version = ({ worker, wasm } = {}) => ask(worker, 'version', [wasm]);
+export async function version(options = {}) {
+  const { worker, wasm } = withoutThreads(options, []);
+  return ask(worker, 'version', [wasm]);
+}
 
 /**
  * Never rejects: a worker that cannot start can do nothing, and the reason says why.
@@ -93,62 +98,16 @@ export async function tune(options = {}) {
 }
 
 /** @param {{ worker?: Worker }} [options] */
-export const cacheUsage = ({ worker } = {}) => ask(worker, 'cacheUsage', []);
+export async function cacheUsage(options = {}) {
+  return ask(withoutThreads(options, []).worker, 'cacheUsage', []);
+}
 
 /**
  * @param {string | URL} [address]
  * @param {{ worker?: Worker }} [options]
  */
-export const clearCache = (address, { worker } = {}) => ask(worker, 'clearCache', [address]);
-
-/**
- * One link for each worker: two on one worker would receive each other's messages.
- * @type {WeakMap<Worker, Link>}
- */
-const links = new WeakMap();
-
-/**
- * Returns a link to the caller's worker, or to a new one, which ends with `end`.
- * @param {Worker | undefined} callers
- */
-function reach(callers) {
-  // Bundlers recognise this form, and include the file.
-  const worker = callers ?? new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
-  const end = () => {
-    if (!callers) worker.terminate();
-  };
-  return { link: links.get(worker) ?? linkTo(worker), end };
-}
-
-/** @param {Worker} worker */
-function linkTo(worker) {
-  const link = new Link(worker, { gives: false });
-  links.set(worker, link);
-  worker.addEventListener('error', (event) => {
-    // Uncaught errors in the running worker, such as those of listeners, end nothing.
-    if (link.isUp) return;
-    event.preventDefault();
-    link.fail(new WgvaeError('internal', `the worker did not start: ${event.message ?? 'it could not be loaded'}`));
-  });
-  return link;
-}
-
-/**
- * @param {Worker | undefined} worker
- * @param {string} name
- * @param {unknown[]} parameters
- * @param {AbortSignal} [signal]
- */
-async function ask(worker, name, parameters, signal = NEVER) {
-  signal.throwIfAborted();
-  const { link, end } = reach(worker);
-  const { answer, release } = link.call(name, parameters);
-  try {
-    return await orAborted(answer, signal);
-  } finally {
-    release();
-    end();
-  }
+export async function clearCache(address, options = {}) {
+  return ask(withoutThreads(options, []).worker, 'clearCache', [address]);
 }
 
 /**
@@ -201,7 +160,7 @@ class Remote {
   #destroyed;
 
   /**
-   * @param {Link} link
+   * @param {import('./link.js').Link} link
    * @param {{ id: number, info: import('./index.js').ModelInfo, limits: Record<string, number>,
    * end(): void }} model
    */
@@ -297,6 +256,14 @@ class Remote {
   }
 
   /**
+   * @param {unknown} latents
+   * @param {import('./index.js').ClipOptions} [options]
+   */
+  clipStream(latents, options) {
+    return streamOf((ended) => this.clip(latents, ended), options);
+  }
+
+  /**
    * @param {unknown} image
    * @param {CallOptions} [options]
    */
@@ -363,11 +330,13 @@ class Remote {
     const { answer, release } = this.#call(method, [inputs], options);
     try {
       const { value: values } = await orAborted(answer, signal);
+      const nextOf = () => orAborted(closedIfLate(values.next(), signal), signal);
       try {
-        for (let next = await orAborted(values.next(), signal); !next.done; next = await orAborted(values.next(), signal)) yield this.#take(next.value);
+        for (let next = await nextOf(); !next.done; next = await nextOf()) yield this.#take(next.value);
       } finally {
-        // After an abort, the generator there has already ended.
-        if (!signal.aborted) await values.return();
+        const ended = values.return().catch(() => {});
+        // An abort does not wait for the part that it stops.
+        if (!signal.aborted) await ended;
       }
     } finally {
       release();
@@ -388,11 +357,22 @@ class Remote {
 }
 
 /**
+ * Closes a frame that comes after the abort, when nobody waits for it.
+ * @param {Promise<IteratorResult<any, void>>} coming
+ * @param {AbortSignal} signal
+ */
+async function closedIfLate(coming, signal) {
+  const next = await coming;
+  if (signal.aborted) next.value?.value.close?.();
+  return next;
+}
+
+/**
  * @param {Iterable<unknown> | AsyncIterable<unknown>} inputs
  * @param {string} what their name in errors
  */
 async function* eachSendable(inputs, what) {
-  for await (const input of inputs) yield await sendable(input, what);
+  for await (const input of valuesIn(inputs)) yield await sendable(input, what);
 }
 
 /**

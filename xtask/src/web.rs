@@ -35,10 +35,11 @@ const VENDOR: &str = "web/vendor";
 const VENDORED: [(&str, &str); 2] =
     [("dist/bundles/mediabunny.min.mjs", "mediabunny.mjs"), ("LICENSE", "mediabunny.LICENSE")];
 
-/// Program that bundles each of the page's programs into one file of `dist/`.
+/// Program that bundles each program of the page and of the package into one file of `dist/`.
 const BUNDLER: &str = "web/vendor/bundle.mjs";
 
-/// Files that npm publishes: path in the repository, and path in the package.
+/// Files that npm publishes, without the bundles in its folder `dist`: path in the repository, and
+/// path in the package.
 const PACKAGE: [(&str, &str); 6] = [
     ("web/package.json", "package.json"),
     ("web/README.md", "README.md"),
@@ -140,10 +141,10 @@ fn lay_out(dist: &Path) -> Result<()> {
     for (path, place) in VENDORED {
         copy(&Path::new(VENDOR).join("node_modules/mediabunny").join(path), &dist.join(VENDOR).join(place))?;
     }
-    run(node()?.arg(BUNDLER).arg(dist))?;
     for (path, place) in PACKAGE {
         copy(Path::new(path), &dist.join("package").join(place))?;
     }
+    run(node()?.arg(BUNDLER).arg(dist))?;
     pack(dist)?;
     copy(Path::new(DRAWINGS), &dist.join(DRAWINGS))?;
     Book::read()?.write(dist)?;

@@ -1,7 +1,10 @@
 // Uses the package's types as an application would. It is only type-checked, never run.
 import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import * as bundle from 'wgvae/dist/index.js';
 import { useDecoder } from 'wgvae/react';
 import * as worker from 'wgvae/worker';
+
+declare function videoOf(file: File): ReadableStream<VideoFrame>;
 
 export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HTMLCanvasElement): Promise<number> {
   await using vae = await worker.createVae({ model: worker.transfer(new Uint8Array(await model.arrayBuffer()), []), clips: true });
@@ -15,6 +18,12 @@ export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HT
     const size: number = frame.size;
     if (size > peak) break;
   }
+  const video: ReadableStream<VideoFrame> = vae.clipStream(vae.encodeClip(videoOf(model), { width: 512, fit: 'contain' }), { output: 'video-frame', fps: 16 });
+  await video.cancel();
+  // @ts-expect-error the fit is contain
+  vae.encode(pictures[0]!, { width: 512, fit: 'inside' });
+  // @ts-expect-error one picture has no time
+  vae.decode('latents.npy', { output: 'video-frame' });
   const nothing: undefined = await vae.decode('latents.npy', { canvas });
   // @ts-expect-error a worker has its own
   await worker.createDecoder({ model, fetch });
@@ -29,6 +38,8 @@ export async function elsewhere(model: File, pictures: ImageBitmap[], canvas: HT
 export async function show(model: File, device: GPUDevice, latents: GPUBuffer, canvas: OffscreenCanvas): Promise<number> {
   const decoder: Decoder = await createDecoder({ model, device, precision: 'f16', memoryBudget: 1 << 29, onNotice: ({ code }) => console.log(code) });
   const plan: Plan = decoder.plan({ width: 512, height: 512 });
+  const version: string = await bundle.version();
+  console.log(version);
   const nothing: undefined = await decoder.decode({ buffer: latents, shape: [1, 4, 64, 64] }, { canvas });
   const bitmap: ImageBitmap = await decoder.decode({ data: new Float32Array(4), shape: [4, 1, 1] });
   const image: ImageData = await decoder.decode(new URL('https://example.org/latents.npy'), { output: 'image-data' });

@@ -1,0 +1,87 @@
+// @ts-check
+// Links to workers that run worker-host.js: the caller's, or new ones.
+
+import { startOfAddresses } from './address.js';
+import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { Link } from './link.js';
+import { orAborted } from './queue.js';
+import { kindOf } from './sources.js';
+
+/** A signal that is never aborted. */
+export const NEVER = new AbortController().signal;
+
+/** Advice, because browsers start no worker from another origin, and do not all say so. */
+const ELSEWHERE = '; if the package comes from another origin, pass a `worker` of your own that imports wgvae/worker-host';
+
+/**
+ * One link for each worker: two on one worker would receive each other's messages.
+ * @type {WeakMap<Worker, Link>}
+ */
+const links = new WeakMap();
+
+/**
+ * Returns a link to the caller's worker, or to a new one, which ends with `end`.
+ * @param {Worker | undefined} callers
+ */
+export function reach(callers) {
+  const worker = callers ?? startWorker();
+  if (typeof worker?.postMessage !== 'function') throw mismatch('input', 'worker', 'a Worker', kindOf(worker));
+  const end = () => {
+    if (!callers) worker.terminate();
+  };
+  return { link: links.get(worker) ?? linkTo(worker, callers ? '' : ELSEWHERE), end };
+}
+
+function startWorker() {
+  if (!globalThis.Worker) throw mismatch('input', 'worker', 'a runtime that has workers, or one of your own', 'none');
+  try {
+    // Bundlers recognise this form, and include the file.
+    return new Worker(new URL('./worker-host.js', import.meta.url), { type: 'module', name: 'wgvae' });
+  } catch (cause) {
+    throw notStarted(messageOf(cause), ELSEWHERE);
+  }
+}
+
+/**
+ * @param {Worker} worker
+ * @param {string} advice for a worker that does not start
+ */
+function linkTo(worker, advice) {
+  const link = new Link(worker, { gives: false });
+  links.set(worker, link);
+  worker.addEventListener('error', (event) => {
+    // Uncaught errors in the running worker, such as those of listeners, end nothing.
+    if (link.isUp) return;
+    event.preventDefault();
+    link.fail(notStarted(event.message ?? 'it could not be loaded', advice));
+  });
+  // Messages arrive in order. If the worker fails, the calls after this one tell it.
+  link.call('startFrom', [startOfAddresses()]).answer.catch(() => {});
+  return link;
+}
+
+/**
+ * @param {string} why
+ * @param {string} advice
+ */
+function notStarted(why, advice) {
+  return new WgvaeError('internal', `the worker did not start: ${why}${advice}`);
+}
+
+/**
+ * @param {Worker | undefined} worker
+ * @param {string} name
+ * @param {unknown[]} parameters
+ * @param {AbortSignal} [signal]
+ */
+export async function ask(worker, name, parameters, signal = NEVER) {
+  signal.throwIfAborted();
+  const { link, end } = reach(worker);
+  const { answer, release } = link.call(name, parameters);
+  try {
+    return await orAborted(answer, signal);
+  } finally {
+    release();
+    end();
+  }
+}
