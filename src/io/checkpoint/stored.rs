@@ -2,6 +2,7 @@
 
 use super::super::safetensors::{ElementType, TensorInfo};
 use crate::error::{Error, Result};
+use crate::model::config::single;
 
 /// One tensor of a [`super::Checkpoint`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,14 +102,14 @@ impl StoredTensor {
                 let factors = self.factors(weights, variances)?;
                 let columns = filter.len() / factors.len().max(1);
                 for (row, factor) in filter.chunks_exact_mut(columns.max(1)).zip(factors) {
-                    row.iter_mut().for_each(|value| *value = (f64::from(*value) * factor) as f32);
+                    row.iter_mut().for_each(|value| *value = single(f64::from(*value) * factor));
                 }
                 Ok(std::mem::take(filter))
             }
             (Rule::Summand, [biases, means, weights, variances]) => {
                 let factors = self.factors(weights, variances)?;
                 let values = biases.iter().zip(&*means).zip(factors);
-                Ok(values.map(|((&bias, &mean), factor)| (f64::from(bias) - f64::from(mean) * factor) as f32).collect())
+                Ok(values.map(|((&bias, &mean), factor)| single(f64::from(bias) - f64::from(mean) * factor)).collect())
             }
             (_, [only]) => Ok(std::mem::take(only)),
             _ => Ok(parts.concat()),

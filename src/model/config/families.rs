@@ -526,7 +526,7 @@ pub(super) fn dc(network: Dc) -> AutoencoderConfig {
     }
 }
 
-/// Returns the config of DC-AE's other models, which were trained on ImageNet or on a mixture.
+/// Returns the config of DC-AE's other models, which were trained on `ImageNet` or on a mixture.
 fn dc_of_levels(levels: usize, latent_channels: u32, scaling_factor: f64) -> AutoencoderConfig {
     AutoencoderConfig { latent_channels, scaling_factor, ..dc(Dc::of_levels(levels)) }
 }
