@@ -90,8 +90,7 @@ export function start(first) {
  * @param {boolean} [decodes] true to decode as soon as both are open
  */
 export function open(choice, decodes = false) {
-  choose(choice);
-  wantsDecode = decodes;
+  choose(choice, decodes);
 }
 
 /**
@@ -107,6 +106,7 @@ export function openFiles(files, kind) {
 export function change(changed) {
   settings = changed;
   plans = [];
+  tell({ type: 'work', stages: ['load'] });
   begin();
 }
 
@@ -125,6 +125,7 @@ export function answer(may) {
 /** Decodes as soon as possible. */
 export function decode() {
   wantsDecode = true;
+  tell({ type: 'work', stages: ['load', 'later'] });
   begin();
 }
 
@@ -134,6 +135,7 @@ export function decode() {
  */
 export function compare(tiles) {
   wantedTiles = tiles;
+  tell({ type: 'work', stages: ['load', 'later'] });
   begin();
 }
 
@@ -148,14 +150,18 @@ export function forgetKept() {
   tellCache(() => clearCache(undefined, { worker }));
 }
 
-/** @param {Choice} choice */
-function choose(choice) {
+/**
+ * @param {Choice} choice
+ * @param {boolean} [decodes] true to decode as soon as everything is open
+ */
+function choose(choice, decodes = false) {
   const { files, model: ofModel = files && { files }, input: ofInput } = choice;
   const name = ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name;
   // Told at once, whatever the worker is doing.
-  if (!ofModel?.isDemo) tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
+  tell({ type: 'work', stages: decodes ? ['load', 'later'] : ['load'] });
+  tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
   choices.push(choice);
-  wantsDecode = false;
+  wantsDecode = decodes;
   wantedTiles = undefined;
   plans = [];
   begin();
@@ -227,7 +233,7 @@ async function takeUp(choice, signal) {
     input = new Input(sorted.input);
     const { index = 0 } = sorted.input;
     settings = { ...settings, index };
-    tell({ type: 'input', name: input.name, index, isFile: sorted.input.files !== undefined });
+    tell({ type: 'input', name: input.name, index, isFile: sorted.input.files !== undefined, isDemo: input.isDemo });
   }
 }
 
@@ -257,7 +263,8 @@ async function prepare(signal) {
     plans = found;
   }
   tell({ type: 'plans', plans });
-  setState(restState());
+  // Work that goes on needs no rest.
+  if (plans.length === 0 || !(wantsDecode || wantedTiles)) setState(restState());
 }
 
 /**
@@ -282,7 +289,7 @@ async function sayBoth(error, signal) {
  * @param {AbortSignal} signal
  */
 async function openModel(choice, signal) {
-  const { precision, family, unscaled, budget } = settings;
+  const { precision, family = choice.family, unscaled, budget } = settings;
   const [address = '', ...shards] = choice.urls ?? [];
   const files = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, cache: true, signal, worker };
   if (input?.kind === 'clip') {
@@ -379,6 +386,7 @@ async function make(signal) {
   const onDecode = () => setState('decoding');
   const [{ operation }] = plans;
   const last = plans[plans.length - 1];
+  tell({ type: 'work', stages: plans.flatMap((planned) => /** @type {const} */ (['compile', planned.operation])), continues: true });
   setState(operation === 'encode' ? 'encoding' : 'decoding');
   if (last.frames !== undefined) {
     const size = { width: last.plan.width, height: last.plan.height };
@@ -401,6 +409,7 @@ async function makeTiles(tiles, signal) {
   wantedTiles = undefined;
   const [{ plan, frames }] = plans;
   if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
+  tell({ type: 'work', stages: ['compile', 'decode'], continues: true });
   setState('decoding');
   const options = { memoryBudget: settings.budget, index: settings.index, signal, onProgress: progressTeller(signal) };
   await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, options);
@@ -435,7 +444,7 @@ function setState(next) {
 function fail(error) {
   const [main, other] = error instanceof AggregateError ? error.errors : [error];
   const { code = 'unknown', message = String(main), expected, smallest, seconds, offer } = /** @type {Partial<WgvaeError> & { offer?: 'unscaled' }} */ (main ?? {});
-  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message };
+  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message, ofDemo: model?.isDemo };
   wantsDecode = false;
   wantedTiles = undefined;
   // The module is gone, and the decoder with it. Choosing the model again, or another setting,
@@ -466,8 +475,8 @@ async function tellCache(change = async () => {}) {
 }
 
 /** @param {ModelChoice} choice */
-function nameOfModel({ files, urls, isDemo }) {
-  if (isDemo) return 'Demo model';
+function nameOfModel({ files, urls, name }) {
+  if (name) return name;
   const names = files?.map((file) => file.name) ?? urls?.map((url) => (isHubName(url) ? url : nameOf(new URL(url)))) ?? [];
   return names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
 }

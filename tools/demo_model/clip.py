@@ -1,0 +1,215 @@
+"""Trains the page's small model for clips, and makes the clip of its third example.
+
+    python clip.py --minutes 30 --out run
+    python clip.py --export run/clip.pt
+
+The network has the layers of TAEHV, with few channels: tests/fixtures/tiny_reference.py. The clips
+are drawn: a picture of images.py that glides by, and things that float in front of it. The export
+writes, from the root of the repository:
+    assets/demo/clip/diffusion_pytorch_model.safetensors    the decoder in f16
+    assets/demo/clip/latents.safetensors                    `latents` [1, 16, n, h, w] f16
+"""
+
+import argparse
+import copy
+import math
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw, ImageFilter
+from safetensors.torch import save_file
+
+import images
+from train import Muon, schedule
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/fixtures"))
+from tiny_reference import Tiny  # noqa: E402
+
+CONFIG = dict(
+    in_channels=3,
+    out_channels=3,
+    latent_channels=16,
+    patch_size=1,
+    encoder_block_out_channels=[16, 24, 32, 48],
+    num_encoder_blocks=[0, 1, 1, 2],
+    decoder_block_out_channels=[48, 32, 24, 16],
+    num_decoder_blocks=[2, 2, 1, 0],
+    temporal_downsample=[True, True, False],
+    grow_frames=[1, 2, 2],
+)
+# Frames and side of a training clip.
+FRAMES, SIDE = 9, 96
+# The clip of the example.
+EXAMPLE_SEED, EXAMPLE_FRAMES, WIDTH, HEIGHT = 46, 29, 256, 160
+# Largest latents that the decoder tells apart well: it squashes them at 3.
+LARGEST = 2.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--out", type=Path, default=Path("run"))
+    parser.add_argument("--export", type=Path, help="only export this checkpoint")
+    args = parser.parse_args()
+    if args.export:
+        return export(args.export)
+    args.out.mkdir(parents=True, exist_ok=True)
+    train(args.minutes * 60, args.out / "clip.pt")
+
+
+def train(seconds, path):
+    torch.manual_seed(1)
+    rng = np.random.default_rng(1)
+    model = Tiny(CONFIG)
+    average = copy.deepcopy(model).requires_grad_(False)
+    optimizers = muon_and_adam(model)
+    pool = [Scene(rng, 256) for _ in range(60)]
+    started, step, errors = time.time(), 0, []
+    while (progress := (time.time() - started) / seconds) < 1:
+        if step % 4 == 0:
+            pool[rng.integers(len(pool))] = Scene(rng, 256)
+        x = pool[rng.integers(len(pool))].crop(rng, FRAMES, SIDE)
+        latents = model.encode(x)
+        # Without the clamp of a decode, which has no gradient outside of 0 to 1.
+        y = 2 * model.decoder(torch.tanh(latents / 3) * 3)[model.frames - 1 :] - 1
+        error = y - x
+        edges = (error[..., 1:] - error[..., :-1]).abs().mean() + (error[..., 1:, :] - error[..., :-1, :]).abs().mean()
+        loss = error.abs().mean() + 2 * (error**2).mean() + 0.5 * edges + 0.1 * (latents.abs() - LARGEST).relu().mean()
+        model.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["peak"] * schedule(progress, step)
+            optimizer.step()
+        step += 1
+        decay = min(0.998, (step + 1) / (step + 20))
+        with torch.no_grad():
+            for a, p in zip(average.parameters(), model.parameters()):
+                a.lerp_(p, 1 - decay)
+        errors.append((error.detach() ** 2).mean().item())
+        if step % 100 == 0:
+            print(f"step {step}, {(time.time() - started) / 60:.1f} minutes, {10 * math.log10(4 / np.mean(errors)):.2f} dB", flush=True)
+            errors.clear()
+            torch.save(average.state_dict(), path)
+    torch.save(average.state_dict(), path)
+
+
+def muon_and_adam(model):
+    """Returns the optimizers: Muon for filters inside the network, Adam for the rest."""
+    ends = [half.layers[name] for half in (model.encoder, model.decoder) for name in (min(half.layers, key=int), max(half.layers, key=int))]
+    outer = {id(p) for layer in ends for p in layer.parameters()}
+    inner = [p for p in model.parameters() if p.ndim == 4 and id(p) not in outer]
+    chosen = {id(p) for p in inner}
+    others = [p for p in model.parameters() if id(p) not in chosen]
+    return [
+        Muon([dict(params=inner, peak=0.006)], dict(lr=0.006)),
+        torch.optim.Adam([dict(params=others, peak=1e-3)], betas=(0.9, 0.99)),
+    ]
+
+
+class Scene:
+    """A picture that glides by, and things that float in front of it at speeds of their own."""
+
+    def __init__(self, rng, size, background=None):
+        self.size = size
+        self.background = drawn(rng, size) if background is None else background
+        self.glide = rng.uniform(-2, 2, 2) * (rng.random() < 0.5)
+        self.floats = [floating(rng, size) for _ in range(rng.integers(1, 6))]
+
+    def frame(self, time):
+        """Returns the frame `time`, `[size, size, 3]` u8."""
+        dy, dx = (self.glide * time).round().astype(int)
+        canvas = Image.fromarray(np.roll(self.background, (dy, dx), (0, 1)))
+        for sprite, at, speed in self.floats:
+            x, y = (at + speed * time) % (self.size + sprite.width) - sprite.width
+            canvas.paste(sprite, (round(x), round(y)), sprite)
+        return np.asarray(canvas)
+
+    def crop(self, rng, frames, side):
+        """Returns successive frames of a part of the scene, `[frames, 3, side, side]`, -1 to 1."""
+        y, x = rng.integers(0, self.size - side + 1, 2)
+        start = rng.integers(0, 60)
+        whole = np.stack([self.frame(start + time)[y : y + side, x : x + side] for time in range(frames)])
+        return tensor(whole)
+
+
+def drawn(rng, size):
+    """Returns a picture, more often a landscape than for the demo model."""
+    if rng.random() < 0.4:
+        return images.picture(rng, size)
+    return images._tone(rng, np.asarray(images.landscape(rng, size), np.float32) / 255)
+
+
+def floating(rng, size):
+    """Returns a balloon or a block of one colour with shade, its place, and its speed."""
+    radius = int(rng.uniform(0.03, 0.16) * size)
+    colour = np.array(rng.integers(0, 256, 3))
+    side = 2 * radius
+    mask = Image.new("L", (2 * side, 2 * side))
+    draw = ImageDraw.Draw(mask)
+    if rng.random() < 0.7:
+        draw.ellipse((0, 0, 2 * side - 1, 2 * side - 1), fill=255)
+    else:
+        draw.rectangle((side // 3, side // 3, 2 * side - side // 3, 2 * side - side // 3), fill=255)
+    mask = mask.resize((side, side), Image.BOX)
+    shade = np.linspace(1.15, 0.55, side)[:, None, None] * colour
+    sprite = Image.fromarray(np.broadcast_to(shade.clip(0, 255), (side, side, 3)).astype(np.uint8))
+    sprite.putalpha(mask)
+    return sprite, rng.uniform(0, size, 2), rng.uniform(-4, 4, 2)
+
+
+def example():
+    """Returns the frames of the example, `[frames, 3, HEIGHT, WIDTH]`: balloons over a lake at night."""
+    rng = np.random.default_rng(EXAMPLE_SEED)
+    night = images._tone(rng, np.asarray(images.landscape(rng, WIDTH), np.float32) / 255)
+    scene = Scene(rng, WIDTH, night)
+    scene.glide = np.zeros(2)
+    places = [((40, 150), (1.6, -1.5), (214, 69, 65)), ((120, 190), (1.1, -2.2), (240, 171, 0)), ((190, 120), (-1.3, -0.9), (62, 146, 204))]
+    scene.floats = [(balloon(colour, 15 + 5 * index), np.array(at) + 0.0, np.array(speed)) for index, (at, speed, colour) in enumerate(places)]
+    top = (WIDTH - HEIGHT) // 2
+    return tensor(np.stack([scene.frame(time)[top : top + HEIGHT] for time in range(EXAMPLE_FRAMES)]))
+
+
+def balloon(colour, radius):
+    """Draws a hot-air balloon with its basket."""
+    width, height = 2 * radius, 3 * radius
+    big = Image.new("RGBA", (4 * width, 4 * height))
+    draw = ImageDraw.Draw(big)
+    for stripe in range(3):
+        inset = stripe * 4 * width // 6
+        tint = tuple(int(level * (1 - 0.18 * stripe)) for level in colour)
+        draw.ellipse((inset // 2 * 1, 0, 4 * width - 1 - inset // 2 * 1, 4 * width - 1), fill=(*tint, 255))
+    draw.polygon([(0.7 * width, 3.3 * width), (3.3 * width, 3.3 * width), (2.4 * width, 4.9 * width), (1.6 * width, 4.9 * width)], fill=(*(level // 2 for level in colour), 255))
+    draw.rectangle((1.6 * width, 5.1 * width, 2.4 * width, 5.9 * width), fill=(92, 64, 44, 255))
+    return big.filter(ImageFilter.GaussianBlur(1)).resize((width, height), Image.BOX)
+
+
+def tensor(frames):
+    """Converts `[n, h, w, 3]` u8 to `[n, 3, h, w]`, -1 to 1."""
+    return torch.from_numpy(frames.astype(np.float32)).permute(0, 3, 1, 2) / 127.5 - 1
+
+
+@torch.no_grad()
+def export(checkpoint):
+    model = Tiny(CONFIG)
+    model.load_state_dict(torch.load(checkpoint))
+    for parameter in model.parameters():
+        parameter.copy_(parameter.half())
+    frames = example()
+    latents = model.encode(frames).half()
+    error = ((model.decode(latents.float()) - frames) ** 2).mean().item()
+    print(f"{len(latents)} latents of {EXAMPLE_FRAMES} frames, |latent| at most {latents.abs().max():.2f}: {10 * math.log10(4 / error):.2f} dB")
+    folder = ROOT / "assets/demo/clip"
+    folder.mkdir(parents=True, exist_ok=True)
+    decoder = {name: value.half().contiguous() for name, value in model.state_dict().items() if name.startswith("decoder.")}
+    save_file(decoder, folder / "diffusion_pytorch_model.safetensors", metadata={"format": "pt"})
+    save_file({"latents": latents.movedim(0, 1)[None].contiguous()}, folder / "latents.safetensors")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+// @ts-check
+// The three examples that come with the page: latents, a picture to encode, and a clip.
+
+import { element } from './elements.js';
+
+/** @typedef {import('./news.js').ModelChoice} ModelChoice */
+/** @typedef {import('./news.js').InputChoice} InputChoice */
+/** @typedef {{ model: ModelChoice, input: InputChoice }} Example */
+
+/** @type {ModelChoice} */
+const MODEL = {
+  name: 'Demo model',
+  urls: [ownUrl('assets/demo/model/diffusion_pytorch_model.safetensors')],
+  config: ownUrl('assets/demo/model/config.json'),
+  isDemo: true,
+};
+
+/** A small model for clips, with the layers of TAEHV. @type {ModelChoice} */
+const CLIP_MODEL = {
+  name: 'Demo model for clips',
+  urls: [ownUrl('assets/demo/clip/diffusion_pytorch_model.safetensors')],
+  family: 'taehv',
+  isDemo: true,
+};
+
+/** Latents of the demo, which the page decodes by itself. @type {Example} */
+export const LATENTS = { model: MODEL, input: { url: ownUrl('assets/demo/latents.safetensors'), isDemo: true } };
+
+/** @type {Example} */
+const PICTURE = { model: MODEL, input: { url: ownUrl('assets/demo/landscape.jpg'), isDemo: true } };
+
+/** @type {Example} */
+const CLIP = { model: CLIP_MODEL, input: { url: ownUrl('assets/demo/clip/latents.safetensors'), isDemo: true } };
+
+/** Linear map of the demo's latents to colours. */
+export const LINEAR = ownUrl('assets/demo/linear.json');
+
+/** Latents of the demo, and the picture that diffusers makes of them. */
+export const SELFTEST = ownUrl('assets/demo/selftest.safetensors');
+
+/** @param {(example: Example) => void} onChoice */
+export function listenToExamples(onChoice) {
+  for (const [name, example] of Object.entries({ latents: LATENTS, picture: PICTURE, clip: CLIP })) {
+    element(`example-${name}`).addEventListener('click', () => onChoice(example));
+  }
+}
+
+/** Returns the address of one of the page's own files. @param {string} path */
+function ownUrl(path) {
+  return new URL(path, document.baseURI).href;
+}
