@@ -11,26 +11,12 @@ import { decoderShapes, fixture, latentsFile, weight } from './fixtures.mjs';
 import { readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
-import { before, choose, FILE, keepDownloads, MODEL, openAddress, openSmall, patchWorker, reach, text } from './visitor.mjs';
-
-/** @typedef {import('puppeteer-core').Page} Page */
+import { before, choose, FILE, isInSight, keepDownloads, MODEL, openAddress, openSmall, patchWorker, reach, text } from './visitor.mjs';
 
 /** A phone, and a small laptop. */
 const SCREENS = { phone: { width: 360, height: 740 }, laptop: { width: 1366, height: 768 } };
 
 const SHOTS = join(ROOT, 'target', 'browser');
-
-/**
- * True if an element is visible without scrolling, or its first 100 pixels of height.
- * @param {Page} page
- * @param {string} selector
- */
-function isInSight(page, selector) {
-  return page.$eval(selector, (element) => {
-    const { top, bottom, height } = element.getBoundingClientRect();
-    return height > 0 && top >= 0 && Math.min(bottom, top + 100) <= innerHeight;
-  });
-}
 
 /** Code that takes WebGPU away from a worker. */
 const WITHOUT_WEBGPU = "Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });";

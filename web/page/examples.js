@@ -7,13 +7,10 @@ import { element } from './elements.js';
 /** @typedef {import('./news.js').InputChoice} InputChoice */
 /** @typedef {{ model: ModelChoice, input: InputChoice }} Example */
 
+const FILES = { model: ownUrl('assets/demo/model/diffusion_pytorch_model.safetensors'), config: ownUrl('assets/demo/model/config.json') };
+
 /** @type {ModelChoice} */
-const MODEL = {
-  name: 'Demo model',
-  urls: [ownUrl('assets/demo/model/diffusion_pytorch_model.safetensors')],
-  config: ownUrl('assets/demo/model/config.json'),
-  isDemo: true,
-};
+const MODEL = { name: 'Demo model', urls: [FILES.model], config: FILES.config, isDemo: true };
 
 /** A small model for clips, with the layers of TAEHV. @type {ModelChoice} */
 const CLIP_MODEL = {
@@ -23,8 +20,11 @@ const CLIP_MODEL = {
   isDemo: true,
 };
 
-/** Latents of the demo, which the page decodes by itself. @type {Example} */
-export const LATENTS = { model: MODEL, input: { url: ownUrl('assets/demo/latents.safetensors'), isDemo: true } };
+/** Latents of the demo, and their linear map to colours. */
+export const FIRST_LOOK = { latents: ownUrl('assets/demo/latents.safetensors'), map: ownUrl('assets/demo/linear.json') };
+
+/** The demo, which the page decodes by itself. @type {Example} */
+export const LATENTS = { model: MODEL, input: { url: FIRST_LOOK.latents, isDemo: true } };
 
 /** @type {Example} */
 const PICTURE = { model: MODEL, input: { url: ownUrl('assets/demo/landscape.jpg'), isDemo: true } };
@@ -32,11 +32,8 @@ const PICTURE = { model: MODEL, input: { url: ownUrl('assets/demo/landscape.jpg'
 /** @type {Example} */
 const CLIP = { model: CLIP_MODEL, input: { url: ownUrl('assets/demo/clip/latents.safetensors'), isDemo: true } };
 
-/** Linear map of the demo's latents to colours. */
-export const LINEAR = ownUrl('assets/demo/linear.json');
-
-/** Latents of the demo, and the picture that diffusers makes of them. */
-export const SELFTEST = ownUrl('assets/demo/selftest.safetensors');
+/** The demo's model, with latents and the picture that diffusers makes of them. */
+export const SELFTEST = { ...FILES, reference: ownUrl('assets/demo/selftest.safetensors') };
 
 /** @param {(example: Example) => void} onChoice */
 export function listenToExamples(onChoice) {

@@ -7,7 +7,7 @@ import { CompareTiles } from './compare-tiles.js';
 import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
 import { element, setText } from './elements.js';
-import { LATENTS, LINEAR, listenToExamples, SELFTEST } from './examples.js';
+import { FIRST_LOOK, LATENTS, listenToExamples, SELFTEST } from './examples.js';
 import { Explore } from './explore.js';
 import { foreignAddresses, mayFetch } from './foreign.js';
 import { GpuTest } from './gpu-test.js';
@@ -57,7 +57,7 @@ const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 
 const gpuTest = new GpuTest(
   () => ({ wgvae: own.version, browser: navigator.userAgent, adapter }),
-  { model: LATENTS.model.urls?.[0] ?? '', config: LATENTS.model.config, reference: SELFTEST },
+  SELFTEST,
   save,
   (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)),
 );
@@ -102,6 +102,9 @@ function receive(message) {
       break;
     case 'latents':
       keepLatents(latentsFile(message.name, message.latents));
+      break;
+    case 'preview':
+      showPreview(message.image, message.size);
       break;
     case 'original':
       keepLatents(undefined);
@@ -249,6 +252,8 @@ function listenToInputs() {
 
 /** @param {import('./examples.js').Example} example */
 function openExample(example) {
+  // On a phone it is above the buttons.
+  element('frame').scrollIntoView({ block: 'nearest' });
   view.clearProblem();
   view.clearNotices('model');
   session.open(example, true);
@@ -259,9 +264,20 @@ function openExample(example) {
 /** Shows the demo's latents until they are decoded. The page works without it. */
 async function showFirstLook() {
   const opened = picture.shown;
-  const image = await firstLook({ latents: LATENTS.input.url ?? '', map: LINEAR }).catch(() => undefined);
+  const image = await firstLook(FIRST_LOOK).catch(() => undefined);
   // Not if something else is shown by now.
-  if (image && picture.shown === opened) picture.showPreview(image, DEMO_SIZE);
+  if (image && picture.shown === opened) showPreview(image, DEMO_SIZE);
+}
+
+/**
+ * @param {ImageData} image a pixel for each latent
+ * @param {import('./news.js').Size} size of their picture
+ */
+function showPreview(image, size) {
+  keepLatents(undefined);
+  player.close();
+  tiles.close();
+  picture.showPreview(image, size);
 }
 
 /** @param {string} url an address, or a name on the hub */

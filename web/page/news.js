@@ -102,6 +102,7 @@
  * - `model`, `input`: an open file; `isFile`: true for a user's file, `isDemo` for the page's own. Latents have a `shape`, and
  *   an `index` of the chosen ones; pictures have a `size`, clips a number of `frames`.
  * - `plans`: empty while there is nothing to do.
+ * - `preview`: latents as colours, a pixel for each, and the size of their picture.
  * - `original`: the part that will be encoded, of a picture or of the first frame.
  * - `latents`: result of encoding a picture or a clip.
  * - `ask`: asks for permission to download `bytes` for a model.
@@ -118,7 +119,8 @@
  * shape?: number[], size?: Size, frames?: number, index?: number, isFile?: boolean, isDemo?: boolean } | { type:
  * 'ask', name: string, bytes: number } | { type: 'plans', plans: Plans } | { type: 'progress',
  * progress: Progress } | { type: 'outcomes', outcomes: Outcome[] } | { type: 'notice', notice:
- * Notice } | { type: 'problem', problem: Problem } | { type: 'original', bitmap: ImageBitmap, name:
+ * Notice } | { type: 'problem', problem: Problem } | { type: 'preview', image: ImageData, size: Size } | {
+ * type: 'original', bitmap: ImageBitmap, name:
  * string } | { type: 'picture', bitmap: ImageBitmap, name: string, psnr?: number } | { type:
  * 'comparison', name: string, comparison: Comparison } | { type: 'clip', name: string, size: Size,
  * count: number, rate?: number, isRoundTrip: boolean } | { type: 'frame', blob: Blob, original?:

@@ -77,7 +77,7 @@ export class Picture {
   show(bitmap, name, psnr) {
     this.#begin(name, psnr !== undefined);
     this.#shown.show(bitmap, this.#label);
-    this.#caption(psnr === undefined ? `Decoded ${this.#device}` : `Original, and encoded and decoded ${this.#device}`);
+    this.#caption(psnr === undefined ? `Decoded ${this.#device}` : `Left: the original. Right: encoded and decoded ${this.#device}`);
     if (psnr === undefined) this.#wipe.hide();
     else this.#wipe.show(psnr);
     canTake(true);

@@ -9,6 +9,7 @@ import { needsConfig } from './advice.js';
 import { ask } from './ask.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
 import { Input } from './input.js';
+import { previewOf } from './latents-preview.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
 import { worker } from './start-worker.js';
 import { progressTeller, tell } from './tell.js';
@@ -261,10 +262,26 @@ async function prepare(signal) {
     const found = await input.plans(decoder, vae, settings.budget);
     signal.throwIfAborted();
     plans = found;
+    await showPreview(input, decoder, signal);
   }
   tell({ type: 'plans', plans });
   // Work that goes on needs no rest.
   if (plans.length === 0 || !(wantsDecode || wantedTiles)) setState(restState());
+}
+
+/**
+ * Shows what newly opened latents hold, if that takes no decode.
+ * @param {Input} latents
+ * @param {Decoder} model
+ * @param {AbortSignal} signal
+ */
+async function showPreview(latents, model, signal) {
+  const [planned] = plans;
+  if (latents.kind !== 'latents' || latents.isPreviewed || !planned || planned.frames !== undefined) return;
+  latents.isPreviewed = true;
+  const image = await previewOf(latents.file, model.info, settings);
+  signal.throwIfAborted();
+  if (image) tell({ type: 'preview', image, size: planned.plan.result.size });
 }
 
 /**

@@ -43,7 +43,7 @@ export class View {
 
   /**
    * @param {Exclude<News, { type: 'module' | 'latents' | 'outcomes' | 'original' | 'picture' |
-   * 'clip' | 'frame' | 'comparison' }>} message
+   * 'preview' | 'clip' | 'frame' | 'comparison' }>} message
    */
   receive(message) {
     switch (message.type) {
