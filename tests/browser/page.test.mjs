@@ -153,7 +153,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('works by keyboard, with every control named', async () => {
     const page = await openSmall(session);
-    const unnamed = await page.$$eval('button, input, select, canvas, progress, svg[role=img], a[href]', (controls) =>
+    const unnamed = await page.$$eval('button, input, select, canvas:not([aria-hidden]), progress, svg[role=img], a[href]', (controls) =>
       controls.filter((control) => {
         const labels = 'labels' in control ? [.../** @type {HTMLInputElement} */ (control).labels ?? []].map((label) => label.textContent) : [];
         const named = [control.getAttribute('aria-label'), control.getAttribute('aria-labelledby'), control.textContent, ...labels];
