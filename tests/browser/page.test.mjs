@@ -63,7 +63,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
     await reach(page, 'ready', 'failed');
     const plan = await text(page, 'plan');
-    assert.match(plan, /Peak memory\s+\d.*iB\s+Weights\s+\d.*iB\s+Work\s+\d.* multiply-adds/);
+    assert.match(plan, /Peak memory\s+\d.*iB\s+Weights\s+\d.*iB\s+Multiply-adds\s+\d.* G/);
     assert.equal(await page.$eval('#download', (button) => /** @type {HTMLButtonElement} */ (button).disabled), true, 'nothing to save yet');
     await keepDownloads(page);
     await page.click('#decode');

@@ -47,7 +47,7 @@ export class PlanView {
     }
     const { plan } = planned;
     setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows the ${operation}` : '');
-    fillParts('plan-figures', [['Peak memory', peak], ['Weights', formatBytes(plan.weight_bytes)], ['Work', `${(plan.macs / 1e9).toPrecision(3)} G multiply-adds`]]);
+    fillParts('plan-figures', [['Peak memory', peak], ['Weights', formatBytes(plan.weight_bytes)], ['Multiply-adds', `${(plan.macs / 1e9).toPrecision(3)} G`]]);
     this.#chart.show(plan);
     this.#fillTable();
   }

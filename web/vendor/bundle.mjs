@@ -22,9 +22,6 @@ for (const path of PROGRAMS) {
     bundle: true,
     format: 'esm',
     target: 'esnext',
-    // Names stay, for messages of errors.
-    minifyWhitespace: true,
-    minifySyntax: true,
     external: ['*/start-worker.js', '*/mediabunny.mjs', '*/wgvae_cpu.js'],
     logLevel: 'warning',
   });
