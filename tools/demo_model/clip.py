@@ -28,7 +28,7 @@ from train import COLOUR_AXES, Muon, schedule
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/fixtures"))
-from tiny_reference import Tiny, repeat_last  # noqa: E402
+from tiny_reference import Block, Tiny, repeat_last  # noqa: E402
 
 CONFIG = dict(
     in_channels=3,
@@ -68,6 +68,7 @@ def train(seconds, path):
     torch.manual_seed(1)
     rng = np.random.default_rng(1)
     model = Tiny(CONFIG)
+    begin(model)
     average = copy.deepcopy(model).requires_grad_(False)
     optimizers = muon_and_adam(model)
     pool = [Scene(rng, 256) for _ in range(60)]
@@ -103,6 +104,18 @@ def train(seconds, path):
             errors.clear()
             torch.save(average.state_dict(), path)
     torch.save(average.state_dict(), path)
+
+
+@torch.no_grad()
+def begin(model):
+    """Draws the first weights so that signals keep their size: there are no norms."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            if module.bias is not None:
+                module.bias.zero_()
+        elif isinstance(module, Block):
+            module.conv[-1].weight *= 0.2
 
 
 def colours(x, frames):
