@@ -93,8 +93,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const page = await session.open('/tests/blank.html');
     await page.goto(session.server.url('/'));
     await page.waitForFunction(() => /^Compiling shaders, [1-9]/.test(document.querySelector('#step')?.textContent ?? ''));
-    await page.click('#example-picture');
-    assert.equal(await text(page, 'status'), 'Stopping the demo to open Demo model');
+    // Answered before anything else can happen.
+    const answer = await page.$eval('#example-picture', (button) => {
+      /** @type {HTMLButtonElement} */ (button).click();
+      return document.querySelector('#status')?.textContent;
+    });
+    assert.equal(answer, 'Stopping the demo to open the example picture');
     await watchBar(page);
     await page.waitForFunction(() => document.querySelector('#caption')?.textContent === 'Original, not encoded yet');
     assert.equal(await page.evaluate(hasPreview), false);

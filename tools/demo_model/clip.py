@@ -3,9 +3,10 @@
     python clip.py --minutes 30 --out run
     python clip.py --export run/clip.pt
 
-The network has the layers of TAEHV, with few channels: tests/fixtures/tiny_reference.py. The clips
-are drawn: a picture of images.py that glides by, and things that float in front of it. The export
-writes, from the root of the repository:
+The network is a decoder with the layers of TAEHV and few channels: tests/fixtures/tiny_reference.py.
+Its latents need no encoder: the principal components of 4 frames of 8 x 8 pixels give 16 channels.
+The clips are drawn: a picture of images.py that glides by, and things that float in front of it.
+The export writes, from the root of the repository:
     assets/demo/clip/diffusion_pytorch_model.safetensors    the decoder in f16
     assets/demo/clip/latents.safetensors                    `latents` [1, 16, n, h, w] f16
 """
@@ -21,35 +22,30 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw, ImageFilter
 from safetensors.torch import save_file
-from torch.nn.functional import avg_pool2d
 
 import images
-from train import COLOUR_AXES, Muon, schedule
+from train import Muon, schedule
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/fixtures"))
-from tiny_reference import Block, Tiny, repeat_last  # noqa: E402
+from tiny_reference import Block, Tiny  # noqa: E402
 
 CONFIG = dict(
     in_channels=3,
     out_channels=3,
     latent_channels=16,
     patch_size=1,
-    encoder_block_out_channels=[16, 24, 32, 48],
-    num_encoder_blocks=[0, 1, 1, 2],
     decoder_block_out_channels=[48, 32, 24, 16],
     num_decoder_blocks=[2, 2, 1, 0],
     temporal_downsample=[True, True, False],
     grow_frames=[1, 2, 2],
 )
-# Lightness and the two axes of colour.
-AXES = torch.tensor([[0.577, 0.577, 0.577], *COLOUR_AXES])
 # Frames and side of a training clip.
-FRAMES, SIDE = 9, 96
+FRAMES, SIDE = 9, 64
 # The clip of the example.
 EXAMPLE_SEED, EXAMPLE_FRAMES, WIDTH, HEIGHT = 46, 29, 256, 160
-# Largest latents that the decoder tells apart well: it squashes them at 3.
-LARGEST = 2.0
+# Pixels and frames of a latent.
+FACTOR, TIMES = 8, 4
 
 
 def main():
@@ -67,25 +63,22 @@ def main():
 def train(seconds, path):
     torch.manual_seed(1)
     rng = np.random.default_rng(1)
-    model = Tiny(CONFIG)
+    pool = [Scene(rng, 256) for _ in range(60)]
+    basis = components(torch.cat([blocks(scene.crop(rng, FRAMES, 128)) for scene in pool]))
+    model = decoder()
     begin(model)
     average = copy.deepcopy(model).requires_grad_(False)
     optimizers = muon_and_adam(model)
-    pool = [Scene(rng, 256) for _ in range(60)]
     started, step, errors = time.time(), 0, []
     while (progress := (time.time() - started) / seconds) < 1:
-        if step % 4 == 0:
+        if step % 16 == 0:
             pool[rng.integers(len(pool))] = Scene(rng, 256)
         x = pool[rng.integers(len(pool))].crop(rng, FRAMES, SIDE)
-        latents = model.encode(x)
         # Without the clamp of a decode, which has no gradient outside of 0 to 1.
-        y = 2 * model.decoder(torch.tanh(latents / 3) * 3)[model.frames - 1 :] - 1
+        y = 2 * model(torch.tanh(encode(x, basis) / 3) * 3)[TIMES - 1 :] - 1
         error = y - x
         edges = (error[..., 1:] - error[..., :-1]).abs().mean() + (error[..., 1:, :] - error[..., :-1, :]).abs().mean()
-        colour = torch.einsum("ac,nchw->nahw", AXES, avg_pool2d(error, 8)).abs().mean()
-        anchor = (latents[:, :3] - colours(x, model.frames)).abs().mean()
-        far = (latents.abs() - LARGEST).relu().mean()
-        loss = error.abs().mean() + 2 * (error**2).mean() + 0.5 * edges + 2 * colour + 0.2 * anchor + 0.1 * far
+        loss = error.abs().mean() + 2 * (error**2).mean() + 0.5 * edges
         model.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -102,8 +95,8 @@ def train(seconds, path):
         if step % 100 == 0:
             print(f"step {step}, {(time.time() - started) / 60:.1f} minutes, {10 * math.log10(4 / np.mean(errors)):.2f} dB", flush=True)
             errors.clear()
-            torch.save(average.state_dict(), path)
-    torch.save(average.state_dict(), path)
+            torch.save(dict(model=average.state_dict(), basis=basis), path)
+    torch.save(dict(model=average.state_dict(), basis=basis), path)
 
 
 @torch.no_grad()
@@ -116,21 +109,42 @@ def begin(model):
                 module.bias.zero_()
         elif isinstance(module, Block):
             module.conv[-1].weight *= 0.2
+    last = model.layers[max(model.layers, key=int)]
+    last.weight *= 0.1
+    last.bias.fill_(0.5)
 
 
-def colours(x, frames):
-    """Returns the mean colours of the pixels of each latent, for the latents that are held to them.
+def decoder():
+    """Returns the decoder alone."""
+    return Tiny(CONFIG | dict(encoder_block_out_channels=[1] * 4, num_encoder_blocks=[0] * 4)).decoder
 
-    Else the network spends all latents on lightness, as the demo model did: README.md.
-    """
-    means = avg_pool2d(repeat_last(x, frames), 8)
-    means = means.reshape(-1, frames, *means.shape[1:]).mean(1)
-    return 1.5 * torch.einsum("ac,nchw->nahw", AXES, means)
+
+def blocks(x):
+    """Returns the values of each latent, `[n, h, w, values]`: of the first frame alone, then of 4 frames."""
+    x = torch.cat([x[:1].repeat(TIMES - 1, 1, 1, 1), x])
+    n, channels, height, width = x.shape
+    x = x.reshape(n // TIMES, TIMES, channels, height // FACTOR, FACTOR, width // FACTOR, FACTOR)
+    return x.permute(0, 3, 5, 1, 2, 4, 6).flatten(3)
+
+
+def components(x):
+    """Returns the mean of `blocks`, and their principal components, so that latents have variance 1."""
+    x = x.flatten(0, -2)
+    mean = x.mean(0)
+    variances, vectors = torch.linalg.eigh(torch.cov((x - mean).T))
+    strongest = slice(-CONFIG["latent_channels"], None)
+    return mean, vectors[:, strongest] / variances[strongest].sqrt()
+
+
+def encode(x, basis):
+    """Returns the latents `[n, 16, h, w]` of successive frames."""
+    mean, vectors = basis
+    return ((blocks(x) - mean) @ vectors).movedim(-1, 1)
 
 
 def muon_and_adam(model):
     """Returns the optimizers: Muon for filters inside the network, Adam for the rest."""
-    ends = [half.layers[name] for half in (model.encoder, model.decoder) for name in (min(half.layers, key=int), max(half.layers, key=int))]
+    ends = [model.layers[choose(model.layers, key=int)] for choose in (min, max)]
     outer = {id(p) for layer in ends for p in layer.parameters()}
     inner = [p for p in model.parameters() if p.ndim == 4 and id(p) not in outer]
     chosen = {id(p) for p in inner}
@@ -225,18 +239,19 @@ def tensor(frames):
 
 @torch.no_grad()
 def export(checkpoint):
-    model = Tiny(CONFIG)
-    model.load_state_dict(torch.load(checkpoint))
+    model, saved = decoder(), torch.load(checkpoint)
+    model.load_state_dict(saved["model"])
     for parameter in model.parameters():
         parameter.copy_(parameter.half())
     frames = example()
-    latents = model.encode(frames).half()
-    error = ((model.decode(latents.float()) - frames) ** 2).mean().item()
-    print(f"{len(latents)} latents of {EXAMPLE_FRAMES} frames, |latent| at most {latents.abs().max():.2f}: {10 * math.log10(4 / error):.2f} dB")
+    latents = encode(frames, saved["basis"]).half()
+    decoded = (model(torch.tanh(latents.float() / 3) * 3)[TIMES - 1 :].clamp(0, 1) * 2) - 1
+    error = ((decoded - frames) ** 2).mean().item()
+    print(f"{len(latents)} latents of {EXAMPLE_FRAMES} frames: {10 * math.log10(4 / error):.2f} dB")
     folder = ROOT / "assets/demo/clip"
     folder.mkdir(parents=True, exist_ok=True)
-    decoder = {name: value.half().contiguous() for name, value in model.state_dict().items() if name.startswith("decoder.")}
-    save_file(decoder, folder / "diffusion_pytorch_model.safetensors", metadata={"format": "pt"})
+    weights = {f"decoder.{name}": value.half().contiguous() for name, value in model.state_dict().items()}
+    save_file(weights, folder / "diffusion_pytorch_model.safetensors", metadata={"format": "pt"})
     save_file({"latents": latents.movedim(0, 1)[None].contiguous()}, folder / "latents.safetensors")
 
 

@@ -5,7 +5,7 @@ import { element } from './elements.js';
 
 /** @typedef {import('./news.js').ModelChoice} ModelChoice */
 /** @typedef {import('./news.js').InputChoice} InputChoice */
-/** @typedef {{ model: ModelChoice, input: InputChoice }} Example */
+/** @typedef {{ name: string, model: ModelChoice, input: InputChoice }} Example */
 
 const FILES = { model: ownUrl('assets/demo/model/diffusion_pytorch_model.safetensors'), config: ownUrl('assets/demo/model/config.json') };
 
@@ -24,13 +24,13 @@ const CLIP_MODEL = {
 export const FIRST_LOOK = { latents: ownUrl('assets/demo/latents.safetensors'), map: ownUrl('assets/demo/linear.json') };
 
 /** The demo, which the page decodes by itself. @type {Example} */
-export const LATENTS = { model: MODEL, input: { url: FIRST_LOOK.latents, isDemo: true } };
+export const LATENTS = { name: 'the demo', model: MODEL, input: { url: FIRST_LOOK.latents, isDemo: true } };
 
 /** @type {Example} */
-const PICTURE = { model: MODEL, input: { url: ownUrl('assets/demo/landscape.jpg'), isDemo: true } };
+const PICTURE = { name: 'the example picture', model: MODEL, input: { url: ownUrl('assets/demo/landscape.jpg'), isDemo: true } };
 
 /** @type {Example} */
-const CLIP = { model: CLIP_MODEL, input: { url: ownUrl('assets/demo/clip/latents.safetensors'), isDemo: true } };
+const CLIP = { name: 'the example clip', model: CLIP_MODEL, input: { url: ownUrl('assets/demo/clip/latents.safetensors'), isDemo: true } };
 
 /** The demo's model, with latents and the picture that diffusers makes of them. */
 export const SELFTEST = { ...FILES, reference: ownUrl('assets/demo/selftest.safetensors') };

@@ -361,7 +361,7 @@ async function openFirst() {
   const model = query.model?.length ? { urls: query.model, config: query.config } : LATENTS.model;
   const input = query.latents ? { url: query.latents, index: (query.index ?? 1) - 1 } : undefined;
   isToDecode = model === LATENTS.model && !input;
-  session.open({ model, input: isToDecode ? LATENTS.input : input }, isToDecode);
+  session.open(isToDecode ? LATENTS : { model, input }, isToDecode);
   if (isToDecode) showFirstLook();
 }
 

@@ -21,9 +21,10 @@ import { compareTiles } from './tile-job.js';
 /** @typedef {import('./news.js').ModelChoice} ModelChoice */
 /** @typedef {import('./news.js').InputChoice} InputChoice */
 /**
- * A choice of the user: a model, an input, or both; or files that are not yet sorted.
- * @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input' }}
- * Choice
+ * A choice of the user: a model, an input, or both; or files that are not yet sorted. `name`: of
+ * all together.
+ * @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input',
+ * name?: string }} Choice
  */
 
 /** Largest download of a model without asking, bytes. */
@@ -87,7 +88,7 @@ export function start(first) {
 
 /**
  * Opens a model, latents or a picture, or both.
- * @param {{ model?: ModelChoice, input?: InputChoice }} choice
+ * @param {{ model?: ModelChoice, input?: InputChoice, name?: string }} choice
  * @param {boolean} [decodes] true to decode as soon as both are open
  */
 export function open(choice, decodes = false) {
@@ -157,7 +158,7 @@ export function forgetKept() {
  */
 function choose(choice, decodes = false) {
   const { files, model: ofModel = files && { files }, input: ofInput } = choice;
-  const name = ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name;
+  const name = choice.name ?? (ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name);
   // Told at once, whatever the worker is doing.
   tell({ type: 'work', stages: decodes ? ['load', 'later'] : ['load'] });
   tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
