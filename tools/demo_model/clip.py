@@ -24,11 +24,11 @@ from PIL import Image, ImageDraw, ImageFilter
 from safetensors.torch import save_file
 
 import images
-from train import Muon, schedule
+from train import schedule
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/fixtures"))
-from tiny_reference import Block, Tiny  # noqa: E402
+from tiny_reference import Block, Grow, Tiny  # noqa: E402
 
 CONFIG = dict(
     in_channels=3,
@@ -44,6 +44,7 @@ CONFIG = dict(
 FRAMES, SIDE = 9, 64
 # The clip of the example.
 EXAMPLE_SEED, EXAMPLE_FRAMES, WIDTH, HEIGHT = 46, 29, 256, 160
+RATE = 1e-3
 # Pixels and frames of a latent.
 FACTOR, TIMES = 8, 4
 
@@ -66,26 +67,26 @@ def train(seconds, path):
     pool = [Scene(rng, 256) for _ in range(60)]
     basis = components(torch.cat([blocks(scene.crop(rng, FRAMES, 128)) for scene in pool]))
     model = decoder()
-    begin(model)
+    clips = [scene.crop(rng, FRAMES, 128) for scene in pool]
+    begin(model, torch.cat([squash(encode(x, basis)) for x in clips]), torch.cat([blocks(x) for x in clips]))
     average = copy.deepcopy(model).requires_grad_(False)
-    optimizers = muon_and_adam(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.99))
     started, step, errors = time.time(), 0, []
     while (progress := (time.time() - started) / seconds) < 1:
         if step % 16 == 0:
             pool[rng.integers(len(pool))] = Scene(rng, 256)
         x = pool[rng.integers(len(pool))].crop(rng, FRAMES, SIDE)
         # Without the clamp of a decode, which has no gradient outside of 0 to 1.
-        y = 2 * model(torch.tanh(encode(x, basis) / 3) * 3)[TIMES - 1 :] - 1
+        y = 2 * model(squash(encode(x, basis)))[TIMES - 1 :] - 1
         error = y - x
         edges = (error[..., 1:] - error[..., :-1]).abs().mean() + (error[..., 1:, :] - error[..., :-1, :]).abs().mean()
         loss = error.abs().mean() + 2 * (error**2).mean() + 0.5 * edges
         model.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = group["peak"] * schedule(progress, step)
-            optimizer.step()
+        for group in optimizer.param_groups:
+            group["lr"] = RATE * schedule(progress, step)
+        optimizer.step()
         step += 1
         decay = min(0.998, (step + 1) / (step + 20))
         with torch.no_grad():
@@ -100,17 +101,38 @@ def train(seconds, path):
 
 
 @torch.no_grad()
-def begin(model):
-    """Draws the first weights so that signals keep their size: there are no norms."""
+def begin(model, latents, values):
+    """Draws the first weights so that the decoder enlarges the mean colours of latents at once.
+
+    Else it stays grey for thousands of steps. Six channels carry red, green and blue, above and
+    below the middle, through every layer: a layer is about the identity, plus a little noise.
+    """
+    colours = values.reshape(*values.shape[:3], TIMES, 3, FACTOR**2).mean((3, 5)).reshape(-1, 3)
+    rows = latents.movedim(1, -1).reshape(-1, latents.shape[1])
+    solution = torch.linalg.lstsq(torch.cat([rows, torch.ones(len(rows), 1)], 1), colours).solution
+    first, *between, last = model.layers.values()
     for module in model.modules():
         if isinstance(module, torch.nn.Conv2d):
             torch.nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
             if module.bias is not None:
                 module.bias.zero_()
-        elif isinstance(module, Block):
-            module.conv[-1].weight *= 0.2
-    last = model.layers[max(model.layers, key=int)]
+    first.weight[:6] = 0
+    for at, sign in ((slice(0, 3), 1), (slice(3, 6), -1)):
+        first.weight[at, :, 1, 1] = sign * solution[:-1].T
+        first.bias[at] = sign * solution[-1]
+    for layer in between:
+        if isinstance(layer, Block):
+            layer.conv[-1].weight *= 0.05
+        elif isinstance(layer, Grow):
+            weight, width = layer.conv.weight, layer.conv.weight.shape[1]
+            weight *= 0.05
+            weight[..., 0, 0] += torch.eye(width).repeat(len(weight) // width, 1)
+        elif isinstance(layer, torch.nn.Conv2d):
+            layer.weight *= 0.05
+            layer.weight[..., 1, 1] += torch.eye(*layer.weight.shape[:2])
     last.weight *= 0.1
+    last.weight[:, :6] = 0
+    last.weight[:, :6, 1, 1] = torch.cat([torch.eye(3), -torch.eye(3)], 1) / 2
     last.bias.fill_(0.5)
 
 
@@ -128,12 +150,12 @@ def blocks(x):
 
 
 def components(x):
-    """Returns the mean of `blocks`, and their principal components, so that latents have variance 1."""
+    """Returns the mean of `blocks`, and their principal components, for latents of variance 1 / 4: the network squashes large ones."""
     x = x.flatten(0, -2)
     mean = x.mean(0)
     variances, vectors = torch.linalg.eigh(torch.cov((x - mean).T))
     strongest = slice(-CONFIG["latent_channels"], None)
-    return mean, vectors[:, strongest] / variances[strongest].sqrt()
+    return mean, vectors[:, strongest] / variances[strongest].sqrt() / 2
 
 
 def encode(x, basis):
@@ -142,17 +164,9 @@ def encode(x, basis):
     return ((blocks(x) - mean) @ vectors).movedim(-1, 1)
 
 
-def muon_and_adam(model):
-    """Returns the optimizers: Muon for filters inside the network, Adam for the rest."""
-    ends = [model.layers[choose(model.layers, key=int)] for choose in (min, max)]
-    outer = {id(p) for layer in ends for p in layer.parameters()}
-    inner = [p for p in model.parameters() if p.ndim == 4 and id(p) not in outer]
-    chosen = {id(p) for p in inner}
-    others = [p for p in model.parameters() if id(p) not in chosen]
-    return [
-        Muon([dict(params=inner, peak=0.006)], dict(lr=0.006)),
-        torch.optim.Adam([dict(params=others, peak=1e-3)], betas=(0.9, 0.99)),
-    ]
+def squash(latents):
+    """Returns latents as the network sees them."""
+    return torch.tanh(latents / 3) * 3
 
 
 class Scene:
@@ -245,7 +259,7 @@ def export(checkpoint):
         parameter.copy_(parameter.half())
     frames = example()
     latents = encode(frames, saved["basis"]).half()
-    decoded = (model(torch.tanh(latents.float() / 3) * 3)[TIMES - 1 :].clamp(0, 1) * 2) - 1
+    decoded = (model(squash(latents.float()))[TIMES - 1 :].clamp(0, 1) * 2) - 1
     error = ((decoded - frames) ** 2).mean().item()
     print(f"{len(latents)} latents of {EXAMPLE_FRAMES} frames: {10 * math.log10(4 / error):.2f} dB")
     folder = ROOT / "assets/demo/clip"
