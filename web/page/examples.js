@@ -27,10 +27,10 @@ export const FIRST_LOOK = { latents: ownUrl('assets/demo/latents.safetensors'), 
 export const LATENTS = { name: 'the demo', model: MODEL, input: { url: FIRST_LOOK.latents, isDemo: true } };
 
 /** @type {Example} */
-const PICTURE = { name: 'the example picture', model: MODEL, input: { url: ownUrl('assets/demo/landscape.jpg'), isDemo: true } };
+const PICTURE = { name: 'the example picture', model: MODEL, input: { url: ownUrl('assets/demo/landscape.jpg'), kind: 'picture', isDemo: true } };
 
 /** @type {Example} */
-const CLIP = { name: 'the example clip', model: CLIP_MODEL, input: { url: ownUrl('assets/demo/clip/latents.safetensors'), isDemo: true } };
+const CLIP = { name: 'the example clip', model: CLIP_MODEL, input: { url: ownUrl('assets/demo/clip/latents.safetensors'), kind: 'clip', isDemo: true } };
 
 /** The demo's model, with latents and the picture that diffusers makes of them. */
 export const SELFTEST = { ...FILES, reference: ownUrl('assets/demo/selftest.safetensors') };

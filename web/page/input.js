@@ -44,6 +44,7 @@ export class Input {
   constructor(choice) {
     this.#choice = choice;
     this.#files = choice.files;
+    this.kind = choice.kind;
   }
 
   get name() {

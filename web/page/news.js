@@ -30,10 +30,12 @@
  * A model (files that the user chose, or addresses), and the input for it: latents to decode, or a
  * picture, a video or several pictures in order to encode and decode again. `isDemo`: true for
  * files that come with the page, and `name` is theirs. `urls` may be a name on the hub. `family`:
- * of a model whose files do not tell it. `index`: which of several latents, from 0.
+ * of a model whose files do not tell it. `index`: which of several latents, from 0. `kind`: of an
+ * input that is known before it is fetched, so that its model is opened once.
  * @typedef {{ files?: File[], urls?: string[], config?: File | string, family?: string, name?:
  * string, isDemo?: boolean }} ModelChoice
- * @typedef {{ files?: File[], url?: string, index?: number, isDemo?: boolean }} InputChoice
+ * @typedef {{ files?: File[], url?: string, index?: number, kind?: 'picture' | 'clip', isDemo?:
+ * boolean }} InputChoice
  */
 
 /**

@@ -93,6 +93,8 @@ export class View {
     if (document.body.dataset.state === 'failed' || problem.during === 'starting') setText('status', title);
     document.body.dataset.problem = problem.code;
     if (isWithoutGpu(problem.code)) showWithoutGpu();
+    // The advice names them.
+    if (problem.code === 'input' && problem.ofDemo) element('known-models', HTMLDetailsElement).open = true;
     box.scrollIntoView({ block: 'nearest' });
   }
 
