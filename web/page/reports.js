@@ -92,6 +92,8 @@ async function readReport(file) {
   return report.measurements.map((/** @type {any} */ one) => {
     const adapter = report.adapters[one.adapter];
     if (!adapter) throw new Error(`a measurement names adapter ${one.adapter}, there are ${report.adapters.length}`);
+    const { seconds } = one.measured ?? { seconds: 0 };
+    if (!Number.isFinite(seconds)) throw new Error(`a measurement has the time ${JSON.stringify(seconds)}, expected a number of seconds`);
     return { ...one, adapter: shortName(adapter) };
   });
 }
