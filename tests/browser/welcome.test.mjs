@@ -68,7 +68,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
         const context = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(64, 64).getContext('2d'));
         context.drawImage(picture, 0, 0);
         const { data } = context.getImageData(0, 0, 64, 64);
-        const preview = /** @type {HTMLCanvasElement} */ (document.querySelector('#preview')).getContext('2d')?.getImageData(0, 0, 64, 64).data ?? [];
+        context.drawImage(/** @type {HTMLCanvasElement} */ (document.querySelector('#preview')), 0, 0);
+        const preview = context.getImageData(0, 0, 64, 64).data;
         return data.reduce((sum, level, at) => sum + Math.abs(level - preview[at]), 0) / data.length;
       }, session.server.route('/native.png', { file: join(ROOT, 'assets', 'demo.png') }));
       assert.ok(levels < 6, `${levels} levels from the picture, made small`);

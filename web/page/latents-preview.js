@@ -30,7 +30,7 @@ export async function previewOf(file, info, { family = familyOf(info), unscaled,
   if (!family || unscaled) return undefined;
   try {
     const { data, width, height } = await preview(file, { family, index, maxSide: MOST, worker });
-    return new ImageData(data, width, height);
+    return await createImageBitmap(new ImageData(data, width, height));
   } catch {
     // A picture less, and no reason to stop.
     return undefined;

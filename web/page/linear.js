@@ -11,15 +11,14 @@
 /**
  * @param {{ latents: string, map: string }} addresses of a .safetensors file with one tensor of
  * halves, [1, c, h, w], and of its map
- * @returns {Promise<ImageData>}
+ * @returns {Promise<ImageBitmap>}
  */
 export async function firstLook({ latents, map }) {
   const [file, linear] = await Promise.all([fetch(latents).then((answer) => answer.arrayBuffer()), fetch(map).then((answer) => answer.json())]);
   const start = 8 + Number(new DataView(file).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 8, start - 8)));
   const [, , height, width] = header.latents.shape;
-  const values = Float32Array.from(new Uint16Array(file.slice(start)), fromHalf);
-  return pictureOf(linear, values, width, height);
+  return createImageBitmap(pictureOf(linear, fromHalves(new Uint16Array(file.slice(start))), width, height));
 }
 
 /**
@@ -31,20 +30,28 @@ export async function firstLook({ latents, map }) {
 function pictureOf({ bias, factors }, values, width, height) {
   const plane = width * height;
   const image = new ImageData(width, height);
-  for (let at = 0; at < plane; at += 1) {
-    for (let colour = 0; colour < 3; colour += 1) {
-      const level = factors.reduce((sum, factor, channel) => sum + factor[colour] * values[channel * plane + at], bias[colour]);
-      // Clamps by itself.
-      image.data[4 * at + colour] = (level + 1) * 127.5;
-    }
-    image.data[4 * at + 3] = 255;
-  }
+  bias.forEach((level, colour) => {
+    const sums = new Float32Array(plane).fill(level);
+    factors.forEach((factor, channel) => {
+      for (let at = 0; at < plane; at += 1) sums[at] += factor[colour] * values[channel * plane + at];
+    });
+    // Clamps by itself.
+    for (let at = 0; at < plane; at += 1) image.data[4 * at + colour] = (sums[at] + 1) * 127.5;
+  });
+  for (let at = 0; at < plane; at += 1) image.data[4 * at + 3] = 255;
   return image;
 }
 
-/** Returns the value of a 16-bit float, which not every browser reads. @param {number} bits */
-function fromHalf(bits) {
-  const [sign, exponent, fraction] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
-  if (exponent === 0) return (sign * fraction) / 2 ** 24;
-  return sign * 2 ** (exponent - 25) * (1024 + fraction);
+/**
+ * Returns the values of 16-bit floats, which not every browser reads. The smallest, below 2^-14,
+ * become 0.
+ * @param {Uint16Array} halves
+ */
+function fromHalves(halves) {
+  const bits = new Uint32Array(halves.length);
+  for (let at = 0; at < halves.length; at += 1) {
+    const half = halves[at];
+    if (half & 0x7c00) bits[at] = ((half & 0x8000) << 16) | (((half & 0x7fff) << 13) + 0x38000000);
+  }
+  return new Float32Array(bits.buffer);
 }

@@ -104,7 +104,7 @@ function receive(message) {
       keepLatents(latentsFile(message.name, message.latents));
       break;
     case 'preview':
-      showPreview(message.image, message.size);
+      showPreview(message.bitmap, message.size);
       break;
     case 'original':
       keepLatents(undefined);
@@ -264,20 +264,21 @@ function openExample(example) {
 /** Shows the demo's latents until they are decoded. The page works without it. */
 async function showFirstLook() {
   const opened = picture.shown;
-  const image = await firstLook(FIRST_LOOK).catch(() => undefined);
+  const bitmap = await firstLook(FIRST_LOOK).catch(() => undefined);
   // Not if something else is shown by now.
-  if (image && picture.shown === opened) showPreview(image, DEMO_SIZE);
+  if (bitmap && picture.shown === opened) showPreview(bitmap, DEMO_SIZE);
+  else bitmap?.close();
 }
 
 /**
- * @param {ImageData} image a pixel for each latent
+ * @param {ImageBitmap} bitmap a pixel for each latent
  * @param {import('./news.js').Size} size of their picture
  */
-function showPreview(image, size) {
+function showPreview(bitmap, size) {
   keepLatents(undefined);
   player.close();
   tiles.close();
-  picture.showPreview(image, size);
+  picture.showPreview(bitmap, size);
 }
 
 /** @param {string} url an address, or a name on the hub */

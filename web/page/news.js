@@ -120,7 +120,7 @@
  * size?: Size, frames?: number, index?: number, isFile?: boolean, isDemo?: boolean } | { type:
  * 'ask', name: string, bytes: number } | { type: 'plans', plans: Plans } | { type: 'progress',
  * progress: Progress } | { type: 'outcomes', outcomes: Outcome[] } | { type: 'notice', notice:
- * Notice } | { type: 'problem', problem: Problem } | { type: 'preview', image: ImageData, size:
+ * Notice } | { type: 'problem', problem: Problem } | { type: 'preview', bitmap: ImageBitmap, size:
  * Size } | { type: 'original', bitmap: ImageBitmap, name: string } | { type: 'picture', bitmap:
  * ImageBitmap, name: string, psnr?: number } | { type: 'comparison', name: string, comparison:
  * Comparison } | { type: 'clip', name: string, size: Size, count: number, rate?: number,

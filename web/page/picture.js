@@ -29,18 +29,18 @@ export class Picture {
 
   /**
    * Shows a preview of latents, enlarged, in the place of their picture.
-   * @param {ImageData} image a pixel for each latent
+   * @param {ImageBitmap} bitmap a pixel for each latent, moved into the canvas
    * @param {import('./news.js').Size} size of the picture
    */
-  showPreview(image, size) {
+  showPreview(bitmap, size) {
+    const { width, height } = bitmap;
     this.#begin('', false);
     this.#shown.clear(size);
     this.#wipe.hide();
     canTake(false);
-    Object.assign(this.#preview, { width: image.width, height: image.height, hidden: false });
-    // In memory: one on the GPU takes much longer to begin than this picture.
-    this.#preview.getContext('2d', { willReadFrequently: true })?.putImageData(image, 0, 0);
-    this.#caption(`Preview: the ${image.width} × ${image.height} latents as colours, by a linear map. The decode sharpens it.`);
+    Object.assign(this.#preview, { width, height, hidden: false });
+    this.#preview.getContext('bitmaprenderer')?.transferFromImageBitmap(bitmap);
+    this.#caption(`Preview: the ${width} × ${height} latents as colours, by a linear map. The decode sharpens it.`);
   }
 
   /** Removes a preview, because its latents are closed. */
@@ -187,7 +187,7 @@ class Shown {
   /** Blanks the canvas, and sets its size. @param {{ width: number, height: number }} size */
   clear({ width, height }) {
     this.#context?.transferFromImageBitmap(null);
-    Object.assign(this.#canvas, { width, height });
+    if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
     delete document.body.dataset.picture;
     this.#canvas.setAttribute('aria-label', 'No picture yet');
   }

@@ -280,9 +280,9 @@ async function showPreview(latents, model, signal) {
   const [planned] = plans;
   if (latents.kind !== 'latents' || latents.isPreviewed || !planned || planned.frames !== undefined) return;
   latents.isPreviewed = true;
-  const image = await previewOf(latents.file, model.info, settings);
+  const bitmap = await previewOf(latents.file, model.info, settings);
   signal.throwIfAborted();
-  if (image) tell({ type: 'preview', image, size: planned.plan.result.size });
+  if (bitmap) tell({ type: 'preview', bitmap, size: planned.plan.result.size });
 }
 
 /**

@@ -22,6 +22,8 @@ for (const path of PROGRAMS) {
     bundle: true,
     format: 'esm',
     target: 'esnext',
+    // Less to fetch. Names stay, for the messages of errors.
+    minifyWhitespace: true,
     external: ['*/start-worker.js', '*/mediabunny.mjs', '*/wgvae_cpu.js'],
     logLevel: 'warning',
   });
