@@ -53,6 +53,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-cpu-${name}.png`)) });
       const notices = await page.$$eval('#notices li', (all) => all.map((one) => /** @type {HTMLElement} */ (one).dataset.code));
       assert.deepEqual(notices, ['cpu']);
+      assert.match(await text(page, 'caption'), /^Decoded on the CPU, because/);
       assert.match(await page.$eval('#report-parts', (parts) => parts.textContent ?? ''), /equal to the byte.*Device.?CPU \(1 thread, SIMD128\)/s);
       const shown = await page.$$eval('#still-picture, #frame, #gpu-test, #decode', (all) => all.filter((one) => one.checkVisibility()).map(({ id }) => id));
       assert.deepEqual(shown, ['frame', 'decode'], 'all but the tests of a GPU');
