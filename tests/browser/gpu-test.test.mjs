@@ -12,7 +12,7 @@ inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
   it('measures and checks, shows what it found, and gives it as a file', async () => {
     const page = await openSmall(session);
     await keepDownloads(page);
-    await page.$eval('#gpu-test', (details) => { /** @type {HTMLDetailsElement} */ (details).open = true; });
+    await page.$eval('#advanced', (details) => { /** @type {HTMLDetailsElement} */ (details).open = true; });
     assert.equal(await text(page, 'gpu-save'), '', 'nothing to save yet');
     await page.click('#gpu-run');
     await page.waitForSelector('#gpu-shown:not([hidden]), #problem:not([hidden])');

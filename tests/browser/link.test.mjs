@@ -130,7 +130,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const { stored } = publish({ server: session.server, store: session.server }, 'someone/small', { [`vae/${FILE}`]: model, 'vae/config.json': config });
     // Another server plays the hub, and a model of some kilobytes counts as large.
     const elsewhere = before(`const { fetch } = self; self.fetch = (url, init) => fetch(String(url).replace('https://huggingface.co', '${session.server.origin}'), init);`);
-    const unasked = /\bUNASKED = [\w.]+;/;
+    const unasked = /\bUNASKED ?= ?[\w.]+;/;
     await patchWorker(t, session, elsewhere);
     await patchWorker(t, session, (source) => {
       assert.match(source, unasked);

@@ -22,7 +22,7 @@ const SIDE = 64;
  * @param {number} side
  */
 async function compare(page, tiling, side) {
-  await page.$eval('#tiles', (details) => { /** @type {HTMLDetailsElement} */ (details).open = true; });
+  await page.$eval('#advanced', (details) => { /** @type {HTMLDetailsElement} */ (details).open = true; });
   await page.select('#tiles-kind', tiling);
   await page.$eval('#tiles-size', (input, side) => { /** @type {HTMLInputElement} */ (input).value = `${side}`; }, side);
   await page.click('#tiles-compare');

@@ -77,6 +77,18 @@ export function text(page, id) {
 }
 
 /**
+ * True if an element is visible without scrolling, or its first 100 pixels of height.
+ * @param {Page} page
+ * @param {string} selector
+ */
+export function isInSight(page, selector) {
+  return page.$eval(selector, (element) => {
+    const { top, bottom, height } = element.getBoundingClientRect();
+    return height > 0 && top >= 0 && Math.min(bottom, top + 100) <= innerHeight;
+  });
+}
+
+/**
  * @param {Page} page
  * @param {string} id
  * @param {string[]} paths

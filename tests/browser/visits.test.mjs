@@ -11,26 +11,12 @@ import { decoderShapes, fixture, latentsFile, weight } from './fixtures.mjs';
 import { readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
-import { before, choose, FILE, keepDownloads, MODEL, openAddress, openSmall, patchWorker, reach, text } from './visitor.mjs';
-
-/** @typedef {import('puppeteer-core').Page} Page */
+import { before, choose, FILE, isInSight, keepDownloads, MODEL, openAddress, openSmall, patchWorker, reach, text } from './visitor.mjs';
 
 /** A phone, and a small laptop. */
 const SCREENS = { phone: { width: 360, height: 740 }, laptop: { width: 1366, height: 768 } };
 
 const SHOTS = join(ROOT, 'target', 'browser');
-
-/**
- * True if an element is visible without scrolling, or its first 100 pixels of height.
- * @param {Page} page
- * @param {string} selector
- */
-function isInSight(page, selector) {
-  return page.$eval(selector, (element) => {
-    const { top, bottom, height } = element.getBoundingClientRect();
-    return height > 0 && top >= 0 && Math.min(bottom, top + 100) <= innerHeight;
-  });
-}
 
 /** Code that takes WebGPU away from a worker. */
 const WITHOUT_WEBGPU = "Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });";
@@ -67,6 +53,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-cpu-${name}.png`)) });
       const notices = await page.$$eval('#notices li', (all) => all.map((one) => /** @type {HTMLElement} */ (one).dataset.code));
       assert.deepEqual(notices, ['cpu']);
+      assert.match(await text(page, 'caption'), /^Decoded on the CPU, because/);
       assert.match(await page.$eval('#report-parts', (parts) => parts.textContent ?? ''), /equal to the byte.*Device.?CPU \(1 thread, SIMD128\)/s);
       const shown = await page.$$eval('#still-picture, #frame, #gpu-test, #decode', (all) => all.filter((one) => one.checkVisibility()).map(({ id }) => id));
       assert.deepEqual(shown, ['frame', 'decode'], 'all but the tests of a GPU');
@@ -235,17 +222,18 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await writeFile(file, Buffer.from(saved.bytes));
     await choose(page, 'input-file', file);
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 192 × 192 pixels');
-    assert.equal(await page.$eval('#download-latents', (button) => button.checkVisibility()), true, 'until another picture is there');
+    assert.equal(await page.$eval('#download-latents', (button) => button.checkVisibility()), false, 'the preview of these is there');
   });
 
-  it('asks for few files before it decodes, the module among the first', async () => {
+  it('asks for few files before it decodes, the latents first and the module before the model', async () => {
     session.server.forget('/web/pkg/wgvae_bg.wasm');
     const before = session.server.seen().length;
     const page = await session.open('/');
     assert.equal(await reach(page, 'decoding', 'failed'), 'decoding', await text(page, 'problem'));
     const asked = session.server.seen().slice(before).map(({ path }) => path);
     assert.ok(asked.length <= 24, asked.join('\n'));
-    assert.ok(asked.indexOf('/web/pkg/wgvae_bg.wasm') < 6, asked.join('\n'));
-    assert.ok(asked.indexOf('/assets/demo/latents.safetensors') < asked.length - 1, 'latents come with the model, and not after it');
+    assert.ok(asked.indexOf('/assets/demo/latents.safetensors') < 8, asked.join('\n'));
+    const [module, model] = [/wgvae_bg\.wasm$/, /diffusion_pytorch_model/].map((pattern) => asked.findIndex((path) => pattern.test(path)));
+    assert.ok(module > 0 && module < model, asked.join('\n'));
   });
 });

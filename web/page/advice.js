@@ -56,6 +56,12 @@ const NEEDS_CONFIG = {
   advice: ['Choose the config.json together with the .safetensors file. At an address, it is looked for beside the model.', 'Or choose its family under Settings.'],
 };
 
+/** Words of an error before a program to run, such as one that converts a file. */
+const BEFORE_CODE = /, in Python with torch and safetensors: /;
+
+/** Advice for files that the demo's model does not fit. */
+const OF_DEMO = ['The demo\'s model fits only the demo\'s latents. Under Model, choose the VAE that made yours, or a known model.'];
+
 /** Advice for latents before the diffusion model's scale and patches. */
 const OWN_LATENTS = ['They can be decoded as they are: the button below ticks "Latents are already unscaled" under Settings.'];
 
@@ -77,17 +83,19 @@ export function needsConfig({ code, expected }) {
 
 /**
  * @param {Problem} problem
- * @returns {{ title: string, message: string, advice: string[] }}
+ * @returns {{ title: string, message: string, code: string, advice: string[] }} `code`: lines of a
+ * program, if the message ends with one
  */
 export function explain(problem) {
-  const { code, message, smallest, seconds, offer } = problem;
+  const { code, message, smallest, seconds, offer, ofDemo } = problem;
   const known = needsConfig(problem) ? NEEDS_CONFIG : (KNOWN[code] ?? { title: 'That did not work' });
-  const { title, advice = [] } = offer === 'unscaled' ? { ...known, advice: OWN_LATENTS } : known;
+  const { title, advice = [] } = offer === 'unscaled' ? { ...known, advice: OWN_LATENTS } : code === 'input' && ofDemo ? { ...known, advice: OF_DEMO } : known;
+  const [words, program = ''] = message.split(BEFORE_CODE);
   // Names of files keep their case.
-  const sentence = /^[a-z]+( |,)/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
+  const sentence = /^[a-z]+( |,)/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words;
   if (code === 'budget' && smallest !== undefined) {
     const time = seconds === undefined ? '' : `, which takes about ${formatSeconds(seconds)}`;
-    return { title, message: sentence, advice: [`The smallest budget found is ${formatBytes(smallest)}${time}.`] };
+    return { title, message: sentence, code: '', advice: [`The smallest budget found is ${formatBytes(smallest)}${time}.`] };
   }
-  return { title, message: sentence, advice };
+  return { title, message: program ? `${sentence}, in Python with torch and safetensors` : sentence, code: program.replaceAll('; ', '\n'), advice };
 }

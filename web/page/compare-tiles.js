@@ -22,7 +22,7 @@ export class CompareTiles {
     this.#picture = picture;
     const [, kind, side = ''] = /^(blend|cosine|estimate)(?:,(\d+))?$/.exec(text ?? '') ?? [];
     if (kind) {
-      element('tiles', HTMLDetailsElement).open = true;
+      element('advanced', HTMLDetailsElement).open = true;
       element('tiles-kind', HTMLSelectElement).value = kind;
       element('tiles-size', HTMLInputElement).value = side;
     }

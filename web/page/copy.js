@@ -23,7 +23,7 @@ export async function copyBy(button, write) {
 export function listenToCopies(onFailure) {
   for (const button of document.querySelectorAll('[data-copies]')) {
     if (!(button instanceof HTMLElement)) continue;
-    const text = document.getElementById(button.dataset.copies ?? '')?.textContent ?? '';
-    button.addEventListener('click', () => copyBy(button, () => navigator.clipboard.writeText(text)).catch(onFailure));
+    const text = () => document.getElementById(button.dataset.copies ?? '')?.textContent ?? '';
+    button.addEventListener('click', () => copyBy(button, () => navigator.clipboard.writeText(text())).catch(onFailure));
   }
 }

@@ -5,12 +5,12 @@ const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 /**
  * @param {number} bytes
- * @returns {string} such as "138.9 MiB"
+ * @returns {string} such as "139 MiB"
  */
 export function formatBytes(bytes) {
   const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length - 1);
   const value = bytes / 1024 ** power;
-  return `${power === 0 || value >= 1000 ? Math.round(value) : Number(value.toPrecision(4))} ${UNITS[power]}`;
+  return `${power === 0 || value >= 1000 ? Math.round(value) : Number(value.toPrecision(3))} ${UNITS[power]}`;
 }
 
 /**
@@ -21,6 +21,16 @@ export function formatSeconds(seconds) {
   if (seconds >= 100) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
   if (seconds >= 0.1) return `${Number(seconds.toPrecision(seconds >= 10 ? 3 : 2))} s`;
   return `${Number((seconds * 1000).toPrecision(2))} ms`;
+}
+
+/**
+ * @param {number} seconds a guess
+ * @returns {string} such as "about 20 s left"
+ */
+export function formatLeft(seconds) {
+  if (seconds >= 90) return `about ${Math.round(seconds / 60)} min left`;
+  const step = seconds > 10 ? 5 : 1;
+  return `about ${Math.max(1, Math.ceil(seconds / step) * step)} s left`;
 }
 
 /**

@@ -32,6 +32,8 @@ export class Input {
   #size;
   /** @type {import('./news.js').Footage | undefined} */
   footage;
+  /** True once a preview was tried. */
+  isPreviewed = false;
   /**
    * The identification that is in progress or done.
    * @type {{ signal: AbortSignal, done: Promise<void> } | undefined}
@@ -42,6 +44,7 @@ export class Input {
   constructor(choice) {
     this.#choice = choice;
     this.#files = choice.files;
+    this.kind = choice.kind;
   }
 
   get name() {

@@ -1,6 +1,8 @@
 // @ts-check
 // Published VAEs that can be opened by name, without a token.
 
+import { formatBytes } from './format.js';
+
 /**
  * `bytes`: size of the file on the hub, encoder included.
  * @type {{ label: string, address: string, bytes: number }[]}
@@ -25,8 +27,7 @@ export function listKnown(list, onChoice) {
     const item = document.createElement('li');
     const button = Object.assign(document.createElement('button'), { type: 'button', textContent: label, title: address });
     button.addEventListener('click', () => onChoice(address));
-    // In MB, as the hub counts them.
-    const size = Object.assign(document.createElement('span'), { className: 'quiet', textContent: `${Math.round(bytes / 1e6)} MB` });
+    const size = Object.assign(document.createElement('span'), { className: 'quiet', textContent: formatBytes(bytes) });
     item.append(button, size);
     return item;
   });

@@ -7,11 +7,13 @@ import { CompareTiles } from './compare-tiles.js';
 import { copyBy, listenToCopies } from './copy.js';
 import { acceptDrops } from './drop.js';
 import { element, setText } from './elements.js';
+import { FIRST_LOOK, LATENTS, listenToExamples, SELFTEST } from './examples.js';
 import { Explore } from './explore.js';
 import { foreignAddresses, mayFetch } from './foreign.js';
 import { GpuTest } from './gpu-test.js';
 import { listKnown } from './known.js';
 import { latentsFile } from './latents-file.js';
+import { firstLook } from './linear.js';
 import { Link, shareOrFail } from './link.js';
 import { keepPage } from './offline.js';
 import { Own } from './own-report.js';
@@ -34,12 +36,8 @@ const MIB = 1 << 20;
 /** States in which no work is in progress. @type {import('./news.js').State[]} */
 const RESTING = ['idle', 'asking', 'ready', 'done', 'failed'];
 
-const DEMO = {
-  model: ownUrl('assets/demo/model/diffusion_pytorch_model.safetensors'),
-  config: ownUrl('assets/demo/model/config.json'),
-  latents: ownUrl('assets/demo/latents.safetensors'),
-  selftest: ownUrl('assets/demo/selftest.safetensors'),
-};
+/** Size of the demo's picture, pixels. */
+const DEMO_SIZE = { width: 512, height: 512 };
 
 const view = new View();
 const picture = new Picture();
@@ -59,7 +57,7 @@ const explore = new Explore(query.plan, (plan) => link.set({ plan }));
 
 const gpuTest = new GpuTest(
   () => ({ wgvae: own.version, browser: navigator.userAgent, adapter }),
-  { model: DEMO.model, config: DEMO.config, reference: DEMO.selftest },
+  SELFTEST,
   save,
   (error) => fail(error instanceof WgvaeError ? error.code : 'unknown', wordsOf(error)),
 );
@@ -95,13 +93,18 @@ function receive(message) {
       break;
     case 'model':
       adapter = message.info?.adapter ?? adapter;
+      if (message.info) picture.made(message.info);
       // falls through
     case 'input':
+      if (message.type === 'input' && !message.isDemo && message.shape === undefined) picture.endPreview();
       if (message.isFile) link.takeFiles(message.type);
       view.receive(message);
       break;
     case 'latents':
       keepLatents(latentsFile(message.name, message.latents));
+      break;
+    case 'preview':
+      showPreview(message.bitmap, message.size);
       break;
     case 'original':
       keepLatents(undefined);
@@ -235,6 +238,7 @@ function listenToButtons() {
 }
 
 function listenToInputs() {
+  takeFiles('open-file', (files) => openFiles(files));
   takeFiles('model-file', (files) => openFiles(files, 'model'));
   takeFiles('input-file', (files) => openFiles(files, 'input'));
   listenToAddress('model', openModel);
@@ -242,7 +246,39 @@ function listenToInputs() {
   acceptPastes({ onFiles: openDropped, onAddress: (kind, url) => (kind === 'model' ? openModel(url) : openInput(url)) });
   listKnown(element('known'), openModel);
   listenToCopies((error) => fail('canvas', wordsOf(error)));
+  listenToExamples(openExample);
   acceptDrops(element('drop'), openDropped, (error) => fail('io', `dropped files cannot be read: ${wordsOf(error)}`));
+}
+
+/** @param {import('./examples.js').Example} example */
+function openExample(example) {
+  // On a phone it is above the buttons.
+  element('frame').scrollIntoView({ block: 'nearest' });
+  view.clearProblem();
+  view.clearNotices('model');
+  session.open(example, true);
+  link.set({ model: undefined, config: undefined, latents: undefined, index: undefined });
+  if (example === LATENTS) showFirstLook();
+}
+
+/** Shows the demo's latents until they are decoded. The page works without it. */
+async function showFirstLook() {
+  const opened = picture.shown;
+  const bitmap = await firstLook(FIRST_LOOK).catch(() => undefined);
+  // Not if something else is shown by now.
+  if (bitmap && picture.shown === opened) showPreview(bitmap, DEMO_SIZE);
+  else bitmap?.close();
+}
+
+/**
+ * @param {ImageBitmap} bitmap a pixel for each latent
+ * @param {import('./news.js').Size} size of their picture
+ */
+function showPreview(bitmap, size) {
+  keepLatents(undefined);
+  player.close();
+  tiles.close();
+  picture.showPreview(bitmap, size);
 }
 
 /** @param {string} url an address, or a name on the hub */
@@ -313,11 +349,6 @@ function listenToAddress(kind, onUrl) {
   });
 }
 
-/** Returns the address of one of the page's own files. @param {string} path */
-function ownUrl(path) {
-  return new URL(path, document.baseURI).href;
-}
-
 /**
  * Opens the files of the link, or the demo, which it decodes at once. Asks the visitor before it
  * opens other sites, because somebody else wrote the link.
@@ -328,12 +359,11 @@ async function openFirst() {
     link.set({ model: undefined, config: undefined, latents: undefined });
     return;
   }
-  const isDemo = !query.model?.length;
-  const demo = { urls: [DEMO.model], config: DEMO.config, isDemo };
-  const model = isDemo ? demo : { urls: query.model, config: query.config };
-  const url = query.latents ?? (isDemo ? DEMO.latents : undefined);
-  isToDecode = isDemo && !query.latents;
-  session.open({ model, input: url ? { url, index: (query.index ?? 1) - 1, isDemo: isToDecode } : undefined }, isToDecode);
+  const model = query.model?.length ? { urls: query.model, config: query.config } : LATENTS.model;
+  const input = query.latents ? { url: query.latents, index: (query.index ?? 1) - 1 } : undefined;
+  isToDecode = model === LATENTS.model && !input;
+  session.open(isToDecode ? LATENTS : { model, input }, isToDecode);
+  if (isToDecode) showFirstLook();
 }
 
 function start() {

@@ -29,11 +29,13 @@
 /**
  * A model (files that the user chose, or addresses), and the input for it: latents to decode, or a
  * picture, a video or several pictures in order to encode and decode again. `isDemo`: true for
- * files that come with the page. `urls` may be a name on the hub. `index`: which of several
- * latents, from 0.
- * @typedef {{ files?: File[], urls?: string[], config?: File | string, isDemo?: boolean }}
- * ModelChoice
- * @typedef {{ files?: File[], url?: string, index?: number, isDemo?: boolean }} InputChoice
+ * files that come with the page, and `name` is theirs. `urls` may be a name on the hub. `family`:
+ * of a model whose files do not tell it. `index`: which of several latents, from 0. `kind`: of an
+ * input that is known before it is fetched, so that its model is opened once.
+ * @typedef {{ files?: File[], urls?: string[], config?: File | string, family?: string, name?:
+ * string, isDemo?: boolean }} ModelChoice
+ * @typedef {{ files?: File[], url?: string, index?: number, kind?: 'picture' | 'clip', isDemo?:
+ * boolean }} InputChoice
  */
 
 /**
@@ -65,9 +67,9 @@
 
 /**
  * An error in words. `during`: the state in which it happened; `also`: the error of the other open
- * file; `offer`: a setting that would help.
+ * file; `offer`: a setting that would help; `ofDemo`: true if the demo's model is open.
  * @typedef {{ code: string, message: string, expected?: string, smallest?: number, seconds?:
- * number, during: State, also?: string, offer?: 'unscaled' }} Problem
+ * number, during: State, also?: string, offer?: 'unscaled', ofDemo?: boolean }} Problem
  */
 
 /** @typedef {'decode' | 'encode'} Operation */
@@ -96,10 +98,13 @@
 /**
  * Messages:
  *
+ * - `work`: work begins, or the stages of the work under way are known now.
  * - `chosen`: something will be opened, and `stops` ends for it.
- * - `model`, `input`: an open file; `isFile`: true for a user's file. Latents have a `shape`, and
- *   an `index` of the chosen ones; pictures have a `size`, clips a number of `frames`.
+ * - `model`, `input`: an open file; `isFile`: true for a user's file, `isDemo` for the page's own.
+ *   Latents have a `shape`, and an `index` of the chosen ones; pictures have a `size`, clips a
+ *   number of `frames`.
  * - `plans`: empty while there is nothing to do.
+ * - `preview`: latents as colours, a pixel for each, and the size of their picture.
  * - `original`: the part that will be encoded, of a picture or of the first frame.
  * - `latents`: result of encoding a picture or a clip.
  * - `ask`: asks for permission to download `bytes` for a model.
@@ -107,20 +112,21 @@
  *   before.
  * - `clip`: a clip of at most `count` frames begins; `rate`: frames per second of its source.
  * - `frame`: the next frame as a PNG file, with its original, and the PSNR of all frames so far.
- * @typedef {{ type: 'module', version: string, families: string[] } | { type: 'chosen', name:
- * string, stops?: string } | { type: 'latents', name: string, latents:
- * import('../src/latents-file.js').Latents } | { type: 'state', state: State, canDecode: boolean }
- * | { type: 'model', name: string, info: ModelInfo | undefined, isFile?: boolean } | { type:
- * 'input', name: string,
- * shape?: number[], size?: Size, frames?: number, index?: number, isFile?: boolean } | { type:
+ * @typedef {{ type: 'module', version: string, families: string[] } | { type: 'work', stages:
+ * import('./bar.js').Stage[], continues?: boolean } | { type: 'chosen', name: string, stops?:
+ * string } | { type: 'latents', name: string, latents: import('../src/latents-file.js').Latents }
+ * | { type: 'state', state: State, canDecode: boolean } | { type: 'model', name: string, info:
+ * ModelInfo | undefined, isFile?: boolean } | { type: 'input', name: string, shape?: number[],
+ * size?: Size, frames?: number, index?: number, isFile?: boolean, isDemo?: boolean } | { type:
  * 'ask', name: string, bytes: number } | { type: 'plans', plans: Plans } | { type: 'progress',
  * progress: Progress } | { type: 'outcomes', outcomes: Outcome[] } | { type: 'notice', notice:
- * Notice } | { type: 'problem', problem: Problem } | { type: 'original', bitmap: ImageBitmap, name:
- * string } | { type: 'picture', bitmap: ImageBitmap, name: string, psnr?: number } | { type:
- * 'comparison', name: string, comparison: Comparison } | { type: 'clip', name: string, size: Size,
- * count: number, rate?: number, isRoundTrip: boolean } | { type: 'frame', blob: Blob, original?:
- * Blob, psnr?: number } | { type: 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo } | {
- * type: 'cache', bytes: number, entries: number }} News
+ * Notice } | { type: 'problem', problem: Problem } | { type: 'preview', bitmap: ImageBitmap, size:
+ * Size } | { type: 'original', bitmap: ImageBitmap, name: string } | { type: 'picture', bitmap:
+ * ImageBitmap, name: string, psnr?: number } | { type: 'comparison', name: string, comparison:
+ * Comparison } | { type: 'clip', name: string, size: Size, count: number, rate?: number,
+ * isRoundTrip: boolean } | { type: 'frame', blob: Blob, original?: Blob, psnr?: number } | { type:
+ * 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo } | { type: 'cache', bytes: number,
+ * entries: number }} News
  */
 
 export {};

@@ -3,11 +3,12 @@
 // that no canvas of the page belongs to a GPU device: they outlive the device, and repaints do not
 // use it. Firefox 153 crashes on repaints of canvases of a device (tests/browser/upstream).
 
-import { element } from './elements.js';
+import { element, setText } from './elements.js';
 import { Wipe } from './wipe.js';
 
 export class Picture {
   #shown = new Shown('picture');
+  #preview = element('preview', HTMLCanvasElement);
   #original = new Shown('original');
   #wipe = new Wipe();
   /** Name of the input file. */
@@ -16,6 +17,43 @@ export class Picture {
   #isRoundTrip = false;
   /** Label of the right side of a pair. @type {string | undefined} */
   #right;
+  /** Device that makes the pictures, in words. */
+  #device = '';
+  /** Number of things shown so far, previews included. */
+  shown = 0;
+
+  /** Takes the device for captions. @param {import('./news.js').ModelInfo} info */
+  made({ adapter }) {
+    this.#device = adapter.limits.kind === 'host' ? 'on the CPU, because the browser offers no GPU' : 'on your GPU';
+  }
+
+  /**
+   * Shows a preview of latents, enlarged, in the place of their picture.
+   * @param {ImageBitmap} bitmap a pixel for each latent, moved into the canvas
+   * @param {import('./news.js').Size} size of the picture
+   */
+  showPreview(bitmap, size) {
+    const { width, height } = bitmap;
+    this.#begin('', false);
+    this.#shown.clear(size);
+    this.#wipe.hide();
+    canTake(false);
+    Object.assign(this.#preview, { width, height, hidden: false });
+    this.#preview.getContext('bitmaprenderer')?.transferFromImageBitmap(bitmap);
+    this.#caption(`Preview: the ${width} × ${height} latents as colours, by a linear map. The decode sharpens it.`);
+  }
+
+  /** Removes a preview, because its latents are closed. */
+  endPreview() {
+    if (!this.#preview.hidden) this.#caption('');
+    this.#preview.hidden = true;
+    this.shown += 1;
+  }
+
+  /** Says what is shown. @param {string} words */
+  #caption(words) {
+    setText('caption', words);
+  }
 
   /**
    * Replaces the picture by the part that will be encoded.
@@ -23,7 +61,9 @@ export class Picture {
    * @param {string} name
    */
   showOriginal(bitmap, name) {
+    this.#begin(name, true);
     this.#shown.clear(bitmap);
+    this.#caption('Original, not encoded yet');
     this.#original.show(bitmap, `The original of ${name}`);
     this.#wipe.showOriginal();
     canTake(false);
@@ -38,6 +78,7 @@ export class Picture {
   show(bitmap, name, psnr) {
     this.#begin(name, psnr !== undefined);
     this.#shown.show(bitmap, this.#label);
+    this.#caption(psnr === undefined ? `Decoded ${this.#device}` : `Left: the original. Right: encoded and decoded ${this.#device}`);
     if (psnr === undefined) this.#wipe.hide();
     else this.#wipe.show(psnr);
     canTake(true);
@@ -53,6 +94,7 @@ export class Picture {
   showPair(left, right, words) {
     this.#begin(words.name, false);
     this.#right = words.right;
+    this.#caption(`${words.left}, and ${words.right}`);
     this.#shown.show(right, `${words.right}: ${words.name}`);
     this.#original.show(left, `${words.left}: ${words.name}`);
     this.#wipe.show(words.psnr, words);
@@ -70,6 +112,7 @@ export class Picture {
     else this.#wipe.hide();
     // There is no frame yet.
     canTake(false);
+    this.#caption(`Frames ${isRoundTrip ? 'encoded and decoded' : 'decoded'} ${this.#device}`);
   }
 
   /**
@@ -99,6 +142,8 @@ export class Picture {
     this.#isRoundTrip = isRoundTrip;
     this.#name = name;
     this.#right = undefined;
+    this.#preview.hidden = true;
+    this.shown += 1;
   }
 
   /** @returns {Promise<File>} the picture as a PNG file */
@@ -142,7 +187,8 @@ class Shown {
   /** Blanks the canvas, and sets its size. @param {{ width: number, height: number }} size */
   clear({ width, height }) {
     this.#context?.transferFromImageBitmap(null);
-    Object.assign(this.#canvas, { width, height });
+    if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
+    delete document.body.dataset.picture;
     this.#canvas.setAttribute('aria-label', 'No picture yet');
   }
 

@@ -17,14 +17,16 @@ export class PlanView {
 
   constructor() {
     // Built when it is opened, because a plan may have thousands of steps.
-    element('plan-more').addEventListener('toggle', () => this.#fillTable());
+    element('advanced').addEventListener('toggle', () => this.#fillTable());
   }
 
   /** @param {import('./news.js').Plans} plans */
   show(plans) {
     this.#plans = plans;
     element('plan').hidden = plans.length === 0;
-    for (const id of ['plan-chart', 'plan-legend', 'plan-more']) element(id).hidden = plans[0]?.frames !== undefined;
+    const isClip = plans[0]?.frames !== undefined;
+    for (const id of ['plan-chart', 'plan-legend']) element(id).hidden = isClip;
+    element('plan-more').hidden = isClip || plans.length === 0;
     if (plans.length > 0) this.showOf(plans[0].operation);
   }
 
@@ -45,7 +47,7 @@ export class PlanView {
     }
     const { plan } = planned;
     setText('plan-of', peaks.length > 1 ? `${peaks.join(', ')}; the chart shows the ${operation}` : '');
-    fillParts('plan-figures', [['Peak memory', peak], ['Largest binding', formatBytes(plan.largest_binding_bytes)], ['Submissions', `about ${plan.submissions}`]]);
+    fillParts('plan-figures', [['Peak memory', peak], ['Weights', formatBytes(plan.weight_bytes)], ['Multiply-adds', `${(plan.macs / 1e9).toPrecision(3)} G`]]);
     this.#chart.show(plan);
     this.#fillTable();
   }
@@ -57,17 +59,17 @@ export class PlanView {
 
   #fillTable() {
     const planned = this.#plans[this.#current];
-    if (!planned || planned.frames !== undefined || !element('plan-more', HTMLDetailsElement).open) return;
+    if (!planned || planned.frames !== undefined || !element('advanced', HTMLDetailsElement).open) return;
     const { plan } = planned;
     fillParts('plan-parts', [
-      ['Weights', formatBytes(plan.weight_bytes)],
+      ['Largest binding', formatBytes(plan.largest_binding_bytes)],
+      ['Submissions', `about ${plan.submissions}`],
       ['Activations and scratch', formatBytes(plan.slot_bytes)],
       ['Parameters', formatBytes(plan.parameter_bytes)],
       ['Staging', formatBytes(plan.staging_bytes)],
       ['Left in the computer\'s memory', formatBytes(plan.host_bytes)],
       ['Transferred', formatBytes(plan.transferred_bytes)],
       ['Steps', plan.steps.toLocaleString('en')],
-      ['Work', `${(plan.macs / 1e9).toPrecision(3)} G multiply-adds`],
     ]);
     element('plan-table', HTMLTableElement).replaceChildren(...stageRows(plan));
   }

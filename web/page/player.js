@@ -107,6 +107,7 @@ export class Player {
   }
 
   close() {
+    if (!this.isOpen) return;
     this.#pause();
     this.#turn += 1;
     this.#isComing = false;

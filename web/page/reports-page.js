@@ -8,5 +8,7 @@ import { Reports } from './reports.js';
 
 const reports = new Reports();
 
+reports.showExample('results/lavapipe-26.2.json');
+
 takeFiles('reports-file', (files) => reports.add(files));
 acceptDrops(element('drop'), (files) => reports.add(files), (error) => reports.fail(`dropped files cannot be read: ${error instanceof Error ? error.message : error}`));

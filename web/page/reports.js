@@ -31,6 +31,19 @@ export class Reports {
   /** @type {Row[]} */
   #rows = [];
 
+  /**
+   * Shows a report of the project until there are others.
+   * @param {string} url
+   */
+  async showExample(url) {
+    const answer = await fetch(url).catch(() => undefined);
+    if (!answer?.ok) return;
+    const rows = await readReport(new File([await answer.blob()], 'example.json'));
+    if (this.#rows.length > 0) return;
+    show(rows);
+    element('reports-example').hidden = false;
+  }
+
   /** @param {File[]} files */
   async add(files) {
     element('reports').setAttribute('aria-busy', 'true');
@@ -39,6 +52,7 @@ export class Reports {
       try {
         const rows = this.#rows.concat(await readReport(file));
         show(rows);
+        element('reports-example').hidden = true;
         this.#rows = rows;
       } catch (error) {
         problems.push(`${file.name}: ${error instanceof Error ? error.message : error}`);
@@ -78,6 +92,8 @@ async function readReport(file) {
   return report.measurements.map((/** @type {any} */ one) => {
     const adapter = report.adapters[one.adapter];
     if (!adapter) throw new Error(`a measurement names adapter ${one.adapter}, there are ${report.adapters.length}`);
+    const { seconds } = one.measured ?? { seconds: 0 };
+    if (!Number.isFinite(seconds)) throw new Error(`a measurement has the time ${JSON.stringify(seconds)}, expected a number of seconds`);
     return { ...one, adapter: shortName(adapter) };
   });
 }

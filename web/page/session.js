@@ -9,6 +9,7 @@ import { needsConfig } from './advice.js';
 import { ask } from './ask.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
 import { Input } from './input.js';
+import { previewOf } from './latents-preview.js';
 import { decodePicture, encodeAndDecodePicture } from './picture-job.js';
 import { worker } from './start-worker.js';
 import { progressTeller, tell } from './tell.js';
@@ -20,9 +21,10 @@ import { compareTiles } from './tile-job.js';
 /** @typedef {import('./news.js').ModelChoice} ModelChoice */
 /** @typedef {import('./news.js').InputChoice} InputChoice */
 /**
- * A choice of the user: a model, an input, or both; or files that are not yet sorted.
- * @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input' }}
- * Choice
+ * A choice of the user: a model, an input, or both; or files that are not yet sorted. `name`: of
+ * all together.
+ * @typedef {{ model?: ModelChoice, input?: InputChoice, files?: File[], kind?: 'model' | 'input',
+ * name?: string }} Choice
  */
 
 /** Largest download of a model without asking, bytes. */
@@ -86,12 +88,11 @@ export function start(first) {
 
 /**
  * Opens a model, latents or a picture, or both.
- * @param {{ model?: ModelChoice, input?: InputChoice }} choice
+ * @param {{ model?: ModelChoice, input?: InputChoice, name?: string }} choice
  * @param {boolean} [decodes] true to decode as soon as both are open
  */
 export function open(choice, decodes = false) {
-  choose(choice);
-  wantsDecode = decodes;
+  choose(choice, decodes);
 }
 
 /**
@@ -107,6 +108,7 @@ export function openFiles(files, kind) {
 export function change(changed) {
   settings = changed;
   plans = [];
+  tell({ type: 'work', stages: ['load'] });
   begin();
 }
 
@@ -125,6 +127,7 @@ export function answer(may) {
 /** Decodes as soon as possible. */
 export function decode() {
   wantsDecode = true;
+  tell({ type: 'work', stages: ['load', 'later'] });
   begin();
 }
 
@@ -134,6 +137,7 @@ export function decode() {
  */
 export function compare(tiles) {
   wantedTiles = tiles;
+  tell({ type: 'work', stages: ['load', 'later'] });
   begin();
 }
 
@@ -148,14 +152,18 @@ export function forgetKept() {
   tellCache(() => clearCache(undefined, { worker }));
 }
 
-/** @param {Choice} choice */
-function choose(choice) {
+/**
+ * @param {Choice} choice
+ * @param {boolean} [decodes] true to decode as soon as everything is open
+ */
+function choose(choice, decodes = false) {
   const { files, model: ofModel = files && { files }, input: ofInput } = choice;
-  const name = ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name;
+  const name = choice.name ?? (ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name);
   // Told at once, whatever the worker is doing.
-  if (!ofModel?.isDemo) tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
+  tell({ type: 'work', stages: decodes ? ['load', 'later'] : ['load'] });
+  tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
   choices.push(choice);
-  wantsDecode = false;
+  wantsDecode = decodes;
   wantedTiles = undefined;
   plans = [];
   begin();
@@ -227,7 +235,7 @@ async function takeUp(choice, signal) {
     input = new Input(sorted.input);
     const { index = 0 } = sorted.input;
     settings = { ...settings, index };
-    tell({ type: 'input', name: input.name, index, isFile: sorted.input.files !== undefined });
+    tell({ type: 'input', name: input.name, index, isFile: sorted.input.files !== undefined, isDemo: input.isDemo });
   }
 }
 
@@ -255,9 +263,26 @@ async function prepare(signal) {
     const found = await input.plans(decoder, vae, settings.budget);
     signal.throwIfAborted();
     plans = found;
+    await showPreview(input, decoder, signal);
   }
   tell({ type: 'plans', plans });
-  setState(restState());
+  // Work that goes on needs no rest.
+  if (plans.length === 0 || !(wantsDecode || wantedTiles)) setState(restState());
+}
+
+/**
+ * Shows what newly opened latents hold, if that takes no decode.
+ * @param {Input} latents
+ * @param {Decoder} model
+ * @param {AbortSignal} signal
+ */
+async function showPreview(latents, model, signal) {
+  const [planned] = plans;
+  if (latents.kind !== 'latents' || latents.isPreviewed || !planned || planned.frames !== undefined) return;
+  latents.isPreviewed = true;
+  const bitmap = await previewOf(latents.file, model.info, settings);
+  signal.throwIfAborted();
+  if (bitmap) tell({ type: 'preview', bitmap, size: planned.plan.result.size });
 }
 
 /**
@@ -282,7 +307,7 @@ async function sayBoth(error, signal) {
  * @param {AbortSignal} signal
  */
 async function openModel(choice, signal) {
-  const { precision, family, unscaled, budget } = settings;
+  const { precision, family = choice.family, unscaled, budget } = settings;
   const [address = '', ...shards] = choice.urls ?? [];
   const files = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, cache: true, signal, worker };
   if (input?.kind === 'clip') {
@@ -379,6 +404,7 @@ async function make(signal) {
   const onDecode = () => setState('decoding');
   const [{ operation }] = plans;
   const last = plans[plans.length - 1];
+  tell({ type: 'work', stages: plans.flatMap((planned) => /** @type {const} */ (['compile', planned.operation])), continues: true });
   setState(operation === 'encode' ? 'encoding' : 'decoding');
   if (last.frames !== undefined) {
     const size = { width: last.plan.width, height: last.plan.height };
@@ -401,6 +427,7 @@ async function makeTiles(tiles, signal) {
   wantedTiles = undefined;
   const [{ plan, frames }] = plans;
   if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
+  tell({ type: 'work', stages: ['compile', 'decode'], continues: true });
   setState('decoding');
   const options = { memoryBudget: settings.budget, index: settings.index, signal, onProgress: progressTeller(signal) };
   await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, options);
@@ -435,7 +462,7 @@ function setState(next) {
 function fail(error) {
   const [main, other] = error instanceof AggregateError ? error.errors : [error];
   const { code = 'unknown', message = String(main), expected, smallest, seconds, offer } = /** @type {Partial<WgvaeError> & { offer?: 'unscaled' }} */ (main ?? {});
-  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message };
+  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message, ofDemo: model?.isDemo };
   wantsDecode = false;
   wantedTiles = undefined;
   // The module is gone, and the decoder with it. Choosing the model again, or another setting,
@@ -466,8 +493,8 @@ async function tellCache(change = async () => {}) {
 }
 
 /** @param {ModelChoice} choice */
-function nameOfModel({ files, urls, isDemo }) {
-  if (isDemo) return 'Demo model';
+function nameOfModel({ files, urls, name }) {
+  if (name) return name;
   const names = files?.map((file) => file.name) ?? urls?.map((url) => (isHubName(url) ? url : nameOf(new URL(url)))) ?? [];
   return names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
 }

@@ -26,10 +26,12 @@ const MULTIPLE = 64;
 export async function compareTiles(decoder, { file, name, size }, tiles, options) {
   const output = /** @type {const} */ ('image-data');
   const { tileSize, count } = await tilesFor(decoder, size, tiles, options.memoryBudget);
-  const exact = await decoder.decode(file, { ...options, output });
+  // Two decodes, one after the other.
+  const half = (/** @type {number} */ done) => ({ ...options, output, onProgress: (/** @type {import('./news.js').Progress} */ progress) => options.onProgress({ ...progress, parts: { done, total: 2 } }) });
+  const exact = await decoder.decode(file, half(0));
   const whole = figuresOf(decoder);
   const { tiling } = tiles;
-  const tiled = await decoder.decode(file, { ...options, output, tiling, tileSize });
+  const tiled = await decoder.decode(file, { ...half(1), tiling, tileSize });
   const parts = figuresOf(decoder);
   const [left, right] = [exact, tiled].map((image) => transfer(image, [image.data.buffer]));
   const { squares, ...compared } = await ask('comparePictures', left, right);

@@ -2,8 +2,9 @@
 // Everything that the page shows beside the picture: texts, and the state of the buttons.
 
 import { explain, isWithoutGpu } from './advice.js';
+import { Bar } from './bar.js';
 import { element, fillParts, listItem, setText } from './elements.js';
-import { formatBytes, formatCount, formatSeconds } from './format.js';
+import { formatBytes, formatCount, formatLeft, formatSeconds } from './format.js';
 import { PlanView } from './plan-view.js';
 
 /** @typedef {import('./news.js').News} News */
@@ -30,20 +31,24 @@ const STOPPABLE = ['loading', 'encoding', 'decoding'];
 
 export class View {
   #plan = new PlanView();
+  #bar = new Bar();
   /** Kinds of files that are open. */
   #has = { model: false, input: false };
   /** @type {import('./news.js').Plans} */
   #plans = [];
   /** Time of the last operation for the status, seconds. @type {number | undefined} */
   #seconds;
+  /** Memory of the last operation, in words. */
+  #peak = '';
 
   /**
    * @param {Exclude<News, { type: 'module' | 'latents' | 'outcomes' | 'original' | 'picture' |
-   * 'clip' | 'frame' | 'comparison' }>} message
+   * 'preview' | 'clip' | 'frame' | 'comparison' }>} message
    */
   receive(message) {
     switch (message.type) {
       case 'state': return this.#state(message);
+      case 'work': return message.continues ? this.#bar.expect(message.stages) : this.#bar.begin(message.stages);
       case 'chosen': return this.#chosen(message);
       case 'model': return this.#model(message);
       case 'input': return this.#input(message);
@@ -75,9 +80,11 @@ export class View {
 
   /** @param {import('./news.js').Problem} problem */
   problem(problem) {
-    const { title, message, advice } = explain(problem);
+    const { title, message, code, advice } = explain(problem);
     element('problem-title').textContent = title;
-    element('problem-message').textContent = ended(message);
+    element('problem-message').textContent = code ? `${message}:` : ended(message);
+    element('problem-lines').textContent = code;
+    element('problem-code').hidden = code === '';
     element('problem-also').textContent = problem.also ? `And: ${ended(problem.also)}` : '';
     element('problem-advice').replaceChildren(...advice.map(listItem));
     element('problem-unscaled').hidden = problem.offer !== 'unscaled';
@@ -86,6 +93,8 @@ export class View {
     if (document.body.dataset.state === 'failed' || problem.during === 'starting') setText('status', title);
     document.body.dataset.problem = problem.code;
     if (isWithoutGpu(problem.code)) showWithoutGpu();
+    // The advice names them.
+    if (problem.code === 'input' && problem.ofDemo) element('known-models', HTMLDetailsElement).open = true;
     box.scrollIntoView({ block: 'nearest' });
   }
 
@@ -116,6 +125,7 @@ export class View {
   /** Notes that a comparison was made, which shows its own figures. */
   compared() {
     this.#seconds = undefined;
+    this.#peak = '';
   }
 
   /** @param {Extract<News, { type: 'clip-outcomes' }>} message */
@@ -130,8 +140,14 @@ export class View {
    * @param {import('./news.js').ModelInfo} info
    */
   #report(figures, info) {
+    const measured = Math.max(...figures.map((one) => one.measured));
+    const predicted = Math.max(...figures.map((one) => one.predicted));
+    this.#peak = `${formatBytes(measured)} of memory at the peak${measured === predicted ? ', as predicted' : ''}`;
+    const { main, more } = partsOf(figures);
+    fillParts('report-more-parts', more);
+    element('report-more').hidden = false;
     fillParts('report-parts', [
-      ...partsOf(figures),
+      ...main,
       ['Model loaded in', formatSeconds(info.load_seconds)],
       ['Stored as', info.storage],
       [isOnCpu(info) ? 'Device' : 'GPU', [info.adapter.name, info.adapter.driver].filter(Boolean).join(', ') || 'the browser does not say'],
@@ -151,9 +167,11 @@ export class View {
     if (focused === 'decode' && decode.disabled && !cancel.disabled) cancel.focus();
     if (focused === 'cancel' && cancel.disabled && !decode.disabled) decode.focus();
     if (state !== 'asking') element('ask', HTMLDialogElement).close();
-    element('progress').hidden = !isBusy;
-    element('step').hidden = !isBusy;
-    if (STOPPABLE.includes(state)) this.#busy(state);
+    this.#bar.show(isBusy);
+    element('step-more').hidden = !isBusy;
+    setText('step', '');
+    setText('phase', state === 'done' ? this.#peak : '');
+    if (STOPPABLE.includes(state)) this.clearProblem();
     if (state === 'encoding' || state === 'decoding') this.#plan.showOf(state === 'encoding' ? 'encode' : 'decode');
     else this.#plan.mark(0);
     setText('status', this.#status(state));
@@ -167,18 +185,7 @@ export class View {
   #chosen({ name, stops }) {
     this.clearProblem();
     setText('status', stops ? `Stopping ${stops} to open ${name}` : `Opening ${name}`);
-    element('progress', HTMLProgressElement).removeAttribute('value');
-    element('progress').hidden = false;
-    element('step').textContent = '';
-  }
-
-  /** @param {State} state */
-  #busy(state) {
-    if (state !== document.body.dataset.state) {
-      element('progress', HTMLProgressElement).removeAttribute('value');
-      element('step').textContent = '';
-    }
-    this.clearProblem();
+    for (const id of ['phase', 'step']) setText(id, '');
   }
 
   /** @param {State} state */
@@ -215,9 +222,10 @@ export class View {
   }
 
   /** @param {Extract<News, { type: 'input' }>} message */
-  #input({ name, shape, size, frames, index }) {
+  #input({ name, shape, size, frames, index, isDemo }) {
     setText('input-name', name);
     this.#has.input = name !== 'None';
+    if (isDemo !== undefined || shape === undefined) document.body.toggleAttribute('data-demo', Boolean(isDemo));
     const count = frames === undefined ? '' : `${formatCount(frames, 'frame')} of `;
     setText('input-facts', shape?.join(' × ') ?? (size ? `${count}${size.width} × ${size.height} pixels` : ''));
     const pictures = shape?.length === 4 ? shape[0] : 1;
@@ -244,17 +252,18 @@ export class View {
 
   /** @param {import('./news.js').Progress} progress */
   #progress({ phase, done, total, step, parts = { done: 0, total: 1 } }) {
-    const bar = element('progress', HTMLProgressElement);
-    if (total > 0) bar.value = (parts.done + done / total) / parts.total;
-    else bar.removeAttribute('value');
-    const part = parts.total > 1 ? ` of part ${parts.done + 1} of ${parts.total}` : '';
-    if (phase === 'compile') {
-      setText('step', `Compiling shaders, ${done} of ${total}`);
-      return;
-    }
-    const amount = phase === 'load' ? `${formatBytes(done)} of ${formatBytes(total)}` : `step ${done} of ${total}${part}`;
-    setText('step', total > 0 ? `${step}, ${amount}` : step);
-    if (phase !== 'load') this.#plan.mark(done);
+    const left = total > 0 && phase !== 'selftest' ? this.#bar.move(phase, (parts.done + done / total) / parts.total) : undefined;
+    const words = [
+      phase === 'compile' && 'preparing the GPU',
+      phase === 'load' && total > 0 && `${formatBytes(done)} of ${formatBytes(total)}`,
+      parts.total > 1 && `part ${parts.done + 1} of ${parts.total}`,
+      left !== undefined && formatLeft(left),
+    ];
+    const line = words.filter(Boolean).join(', ');
+    setText('phase', line.charAt(0).toUpperCase() + line.slice(1));
+    if (phase === 'compile') setText('step', `Compiling shaders, ${done} of ${total}`);
+    else setText('step', phase === 'load' || total === 0 ? step : `${step}, step ${done} of ${total}`);
+    if (phase === 'decode' || phase === 'encode') this.#plan.mark(done);
   }
 
   /** @param {import('./news.js').Notice} notice */
@@ -299,19 +308,24 @@ function figuresOf({ predicted_peak_bytes: predicted, measured_peak_bytes: measu
 }
 
 /**
- * Returns the values of operations in order, joined for each name.
+ * Returns the values of operations in order, joined for each name: what most want to know, and
+ * more.
  * @param {Figures[]} figures
- * @returns {[string, string][]}
+ * @returns {{ main: [string, string][], more: [string, string][] }}
  */
 function partsOf(figures) {
   const each = (/** @type {(one: Figures) => string} */ show) => figures.map(show).join(', then ');
   const isEqual = figures.every(({ measured, predicted }) => measured === predicted);
   const longest = Math.max(...figures.map((one) => one.longest));
-  return [
-    ['Time', each(({ seconds }) => formatSeconds(seconds))],
-    ['Predicted peak', each(({ predicted }) => formatBytes(predicted))],
-    ['Measured peak', `${each(({ measured }) => formatBytes(measured))}${isEqual ? ', equal to the byte' : ''}`],
-    ['Submissions', `${each(({ submissions }) => String(submissions))}, the longest ${formatSeconds(longest)}`],
-    ['Shaders compiled', each(({ compiled, compileSeconds }) => `${compiled} in ${formatSeconds(compileSeconds)}`)],
-  ];
+  return {
+    main: [
+      ['Time', each(({ seconds }) => formatSeconds(seconds))],
+      ['Predicted peak', each(({ predicted }) => formatBytes(predicted))],
+      ['Measured peak', `${each(({ measured }) => formatBytes(measured))}${isEqual ? ', equal to the byte' : ''}`],
+    ],
+    more: [
+      ['Submissions', `${each(({ submissions }) => String(submissions))}, the longest ${formatSeconds(longest)}`],
+      ['Shaders compiled', each(({ compiled, compileSeconds }) => `${compiled} in ${formatSeconds(compileSeconds)}`)],
+    ],
+  };
 }

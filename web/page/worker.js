@@ -4,6 +4,7 @@
 
 import '../src/worker-host.js';
 import { Link } from '../src/link.js';
+import { startWasm } from '../src/wasm.js';
 import { fetchFile } from './fetch-file.js';
 import { framesOf, openFootage } from './footage.js';
 import { axesOf } from './header.js';
@@ -16,6 +17,10 @@ import { kindOf, sortFiles } from './sort-files.js';
 const TASKS = { sortFiles, fetchFile, kindOf, axesOf, shapeOfLatents, openPicture, openFootage, framesOf, compareWithOriginal, compareFrames, comparePictures };
 
 /** @typedef {typeof TASKS} Tasks */
+
+// The module comes while the page's own script is still on its way, and not before the page is
+// painted. Whoever needs it learns of a failure.
+startWasm().catch(() => {});
 
 self.addEventListener('message', ({ data }) => {
   const port = data.tasks;

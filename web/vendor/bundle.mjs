@@ -34,6 +34,8 @@ async function bundle(source, outfile, options) {
     bundle: true,
     format: 'esm',
     target: 'esnext',
+    // Less to fetch. Names stay, for the messages of errors.
+    minifyWhitespace: true,
     external: ['*/start-worker.js', '*/mediabunny.mjs', '*/wgvae_cpu.js'],
     logLevel: 'warning',
     ...options,

@@ -12,7 +12,7 @@ const PROGRAM: &str = "web/page/offline-worker.js";
 
 /// Files that a visitor without a network needs, as paths in `dist/` or beginnings of them: the
 /// page, its text and the demo.
-const KEPT: [&str; 18] = [
+const KEPT: [&str; 19] = [
     "index.html",
     "reports.html",
     "manual.html",
@@ -32,6 +32,7 @@ const KEPT: [&str; 18] = [
     "web/package.json",
     "assets/icon",
     "assets/demo/",
+    "results/",
 ];
 
 /// Endings of files among them that the page never reads.
@@ -90,6 +91,7 @@ mod tests {
             "web/pkg/wgvae_cpu.js",
             "web/page/main.js",
             "assets/demo/latents.safetensors",
+            "results/lavapipe-26.2.json",
         ] {
             assert!(is_kept(path), "{path}");
         }

@@ -1,0 +1,196 @@
+// @ts-check
+// What somebody sees who has never heard of latents: a picture before anything is loaded, a place
+// for files, examples to click, one bar that never goes back, and tools that are folded away.
+
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { fixture, latentsFile } from './fixtures.mjs';
+import { inBrowsers, ROOT } from './session.mjs';
+import { before, choose, isInSight, keepDownloads, MODEL, openSmall, patchWorker, reach, text } from './visitor.mjs';
+
+/** @typedef {import('puppeteer-core').Page} Page */
+
+/** A phone, and a small laptop. */
+const SCREENS = { phone: { width: 360, height: 740 }, laptop: { width: 1366, height: 768 } };
+
+const SHOTS = join(ROOT, 'target', 'browser');
+
+/** Code that keeps a worker from ever starting its module. */
+const WITHOUT_MODULE = `
+  const { fetch } = self;
+  self.fetch = (...parameters) => (String(parameters[0]?.url ?? parameters[0]).endsWith('.wasm') ? new Promise(() => {}) : fetch(...parameters));`;
+
+/** True if the preview is shown. */
+const hasPreview = () => document.querySelector('#preview')?.checkVisibility();
+
+/**
+ * Collects the bar's values from now on, in `globalThis.bar`. A new work begins without a value.
+ * @param {Page} page
+ */
+function watchBar(page) {
+  return page.evaluate(() => {
+    /** @type {(number | undefined)[]} */
+    const bar = [];
+    Object.assign(globalThis, { bar });
+    const progress = /** @type {HTMLProgressElement} */ (document.querySelector('#progress'));
+    new MutationObserver(() => bar.push(progress.hasAttribute('value') ? progress.value : undefined)).observe(progress, { attributeFilter: ['value'] });
+  });
+}
+
+/**
+ * Checks that the bar has moved, and to the right only.
+ * @param {Page} page
+ */
+async function checkBar(page) {
+  const values = (await page.evaluate(() => /** @type {any} */ (globalThis).bar)).filter((/** @type {any} */ value) => typeof value === 'number');
+  assert.ok(values.length > 10, `${values.length} values`);
+  assert.deepEqual(values, [...values].sort((one, other) => one - other));
+  assert.ok(values[0] < 0.4 && values.at(-1) > 0.99, `from ${values[0]} to ${values.at(-1)}`);
+}
+
+inBrowsers({ models: [MODEL] }, (session) => {
+  for (const [name, size] of Object.entries(SCREENS)) {
+    it(`shows the demo's latents as colours before the module is there, with a place for files, on a ${name}`, async (t) => {
+      await patchWorker(t, session, before(WITHOUT_MODULE));
+      const page = await session.open('/tests/blank.html');
+      await page.setViewport(size);
+      await page.goto(session.server.url('/'));
+      await page.waitForFunction(hasPreview);
+      await mkdir(SHOTS, { recursive: true });
+      await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-first-${name}.png`)) });
+      for (const selector of ['#preview', '#caption', '#status', '.target']) assert.ok(await isInSight(page, selector), `${selector} is out of sight`);
+      assert.match(await text(page, 'caption'), /^Preview: the 64 × 64 latents as colours, by a linear map/);
+      const levels = await page.evaluate(async (url) => {
+        const picture = await createImageBitmap(await (await fetch(url)).blob(), { resizeWidth: 64, resizeHeight: 64, resizeQuality: 'high' });
+        const context = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(64, 64).getContext('2d'));
+        context.drawImage(picture, 0, 0);
+        const { data } = context.getImageData(0, 0, 64, 64);
+        context.drawImage(/** @type {HTMLCanvasElement} */ (document.querySelector('#preview')), 0, 0);
+        const preview = context.getImageData(0, 0, 64, 64).data;
+        return data.reduce((sum, level, at) => sum + Math.abs(level - preview[at]), 0) / data.length;
+      }, session.server.route('/native.png', { file: join(ROOT, 'assets', 'demo.png') }));
+      assert.ok(levels < 6, `${levels} levels from the picture, made small`);
+      const folded = await page.$$eval('#tiles, #gpu-test, #plan-more, #report-more', (all) => all.filter((one) => one.checkVisibility()).length);
+      assert.equal(folded, 0, 'tools are folded away');
+    });
+  }
+
+  it('sharpens the preview by the decode, with one bar, and says what the picture is', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.goto(session.server.url('/'));
+    await watchBar(page);
+    await page.waitForFunction(hasPreview);
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    await checkBar(page);
+    assert.equal(await page.evaluate(hasPreview), false);
+    assert.equal(await text(page, 'caption'), 'Decoded on your GPU');
+    assert.match(await text(page, 'phase'), /^\d.*iB of memory at the peak, as predicted$/);
+  });
+
+  it('encodes the example picture while the demo is busy, and offers the latents', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.goto(session.server.url('/'));
+    await page.waitForFunction(() => /^Compiling shaders, [1-9]/.test(document.querySelector('#step')?.textContent ?? ''));
+    // Answered before anything else can happen.
+    const answer = await page.$eval('#example-picture', (button) => {
+      /** @type {HTMLButtonElement} */ (button).click();
+      return document.querySelector('#status')?.textContent;
+    });
+    assert.equal(answer, 'Stopping the demo to open the example picture');
+    await watchBar(page);
+    await page.waitForFunction(() => document.querySelector('#caption')?.textContent === 'Original, not encoded yet');
+    assert.equal(await page.evaluate(hasPreview), false);
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    await checkBar(page);
+    assert.match(await text(page, 'status'), /^Encoded and decoded 384 × 256 pixels in /);
+    const psnr = Number(/^PSNR ([\d.]+) dB$/.exec(await text(page, 'psnr'))?.[1]);
+    assert.ok(psnr > 25, `${psnr} dB`);
+    await keepDownloads(page);
+    await page.click('#download-latents');
+    assert.equal(await page.evaluate(() => /** @type {any} */ (globalThis).saved[0].name), 'landscape-latents.safetensors');
+  });
+
+  it('plays the example clip', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.goto(session.server.url('/'));
+    await page.waitForFunction(hasPreview);
+    await page.click('#example-clip');
+    assert.equal(await page.evaluate(() => location.search), '');
+    await page.waitForFunction(() => document.querySelector('#model-name')?.textContent === 'Demo model for clips');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.match(await text(page, 'status'), /^Decoded 29 frames of 256 × 160 pixels in /);
+    assert.match(await text(page, 'player-kept'), /^29 frames kept/);
+    // Back to the latents.
+    await page.click('#example-latents');
+    await page.waitForFunction(hasPreview);
+    assert.equal(await text(page, 'player'), '');
+  });
+
+  it('opens what is chosen in the place for files, whatever it is', async () => {
+    const page = await openSmall(session);
+    const folder = join(session.folder, MODEL);
+    await choose(page, 'open-file', join(ROOT, 'assets', 'demo', 'landscape.jpg'));
+    await page.waitForFunction(() => document.querySelector('#input-name')?.textContent === 'landscape.jpg');
+    await page.waitForFunction(() => document.body.dataset.problem === 'input');
+    await choose(page, 'open-file', join(folder, 'latents.safetensors'));
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 88 × 40 pixels');
+    assert.equal(await text(page, 'problem'), '');
+  });
+
+  it('previews latents of a published latent space before they are decoded', async () => {
+    const { config } = await fixture(MODEL);
+    const scaled = session.server.route('/sdxl.json', { bytes: JSON.stringify({ ...JSON.parse(config), scaling_factor: 0.13025 }) });
+    const page = await openSmall(session, { config: scaled });
+    await page.waitForFunction(hasPreview);
+    assert.match(await text(page, 'caption'), /^Preview: the 11 × 5 latents as colours/);
+    const sizes = await page.$$eval('#preview, #picture', (all) => all.map((canvas) => Math.round(canvas.getBoundingClientRect().width)));
+    assert.deepEqual(sizes, [88, 88]);
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.equal(await page.evaluate(hasPreview), false);
+  });
+
+  it('gives the lines that convert a checkpoint, to be copied, and says that the demo\'s model is for the demo', async () => {
+    const checkpoint = join(session.folder, 'model.ckpt');
+    await writeFile(checkpoint, Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), Buffer.alloc(4096)]));
+    const page = await openSmall(session);
+    await choose(page, 'model-file', checkpoint);
+    await page.waitForFunction(() => document.body.dataset.problem === 'format');
+    const lines = (await text(page, 'problem-lines')).split('\n');
+    assert.deepEqual([lines.length, lines[0]], [4, 'import torch, safetensors.torch']);
+    await page.evaluate(() => {
+      /** @type {string[]} */
+      const copied = [];
+      Object.assign(globalThis, { copied });
+      Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (/** @type {string} */ words) => { copied.push(words); } } });
+    });
+    await page.click('#problem-code button');
+    assert.deepEqual(await page.evaluate(() => /** @type {any} */ (globalThis).copied), [lines.join('\n')]);
+    const other = join(session.folder, 'other.safetensors');
+    await writeFile(other, latentsFile({ shape: [1, 4, 8, 8], data: new Float32Array(256) }));
+    await page.goto(session.server.url('/'));
+    await page.waitForFunction(hasPreview);
+    await choose(page, 'open-file', other);
+    await page.waitForFunction(() => document.body.dataset.problem === 'input');
+    assert.match(await text(page, 'problem'), /fits only the demo's latents/);
+    const inFrame = await page.$eval('#problem', (box) => {
+      const [inner, outer] = [box.getBoundingClientRect(), /** @type {Element} */ (document.querySelector('.screen')).getBoundingClientRect()];
+      return inner.top >= outer.top && inner.bottom <= outer.bottom;
+    });
+    assert.ok(inFrame, 'the problem is in the frame');
+  });
+
+  it('shows an example on the page of memory reports, until there are others', async () => {
+    const page = await session.open('/reports.html');
+    await page.waitForSelector('#reports-plots svg');
+    const example = await page.$$eval('#reports-plots tr', (rows) => rows.length);
+    assert.match(await text(page, 'reports-example'), /^As an example/);
+    await choose(page, 'reports-file', join(ROOT, 'results', 'swiftshader.json'));
+    await page.waitForSelector('#reports-example[hidden]');
+    const shown = await page.$$eval('#reports-plots tr', (rows) => rows.length);
+    assert.ok(shown < example, `${shown} rows, the example had ${example}`);
+  });
+});
