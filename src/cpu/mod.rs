@@ -78,6 +78,11 @@ impl Cpu {
         Ok(Self { inner: Arc::new(inner), here })
     }
 
+    /// Returns the number of threads that compute.
+    pub(crate) fn threads(&self) -> usize {
+        self.inner.threads.count()
+    }
+
     /// Returns the limits that plans for this device must keep.
     pub fn limits(&self) -> &DeviceLimits {
         &self.inner.report.limits

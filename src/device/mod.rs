@@ -127,6 +127,15 @@ impl Device {
         self.gpu().map(Gpu::compiled).unwrap_or_default()
     }
 
+    /// Returns the number of threads of the host that may work for this device.
+    pub(crate) fn threads(&self) -> usize {
+        match self {
+            Self::Gpu(_) if cfg!(target_arch = "wasm32") => 1,
+            Self::Gpu(_) => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            Self::Cpu(cpu) => cpu.threads(),
+        }
+    }
+
     /// Sets the listener that hears the progress of loading weights and compiling kernels, from now
     /// on. `None` removes it.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {

@@ -20,6 +20,7 @@ pub mod pixel_norm;
 pub mod regroup;
 pub(crate) mod shipped;
 pub mod source;
+mod spread;
 pub mod unfold;
 pub mod weights;
 pub mod winograd;

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::spread::spread;
 use crate::model::graph::WeightSlice;
 use crate::tensor::{Bytes, Storage};
 
@@ -196,6 +197,9 @@ impl Taken {
 /// and their place stays in cache until all output channels are in it.
 const INPUTS: usize = 8;
 
+/// Values below which other threads are not worth their start.
+const ALONE: usize = 1 << 16;
+
 /// Packs `slice` of `values`, times `factor`. `values` are in the order of the file. A slice that
 /// comes from no file reads no `values`, except [`WeightSlice::Transform`], whose values the caller
 /// has made.
@@ -205,12 +209,12 @@ const INPUTS: usize = 8;
 /// has checked that number.
 pub fn pack(values: &[f32], layout: WeightLayout, slice: WeightSlice, storage: Storage, factor: f32) -> Vec<u8> {
     let mut packed = Vec::new();
-    pack_into(&mut packed, values, layout, slice, storage, factor);
+    pack_into(&mut packed, values, layout, slice, storage, factor, 1);
     packed
 }
 
-/// Packs as [`pack`] does, and replaces the content of `packed`. A buffer that is used again saves
-/// the page faults of a new one.
+/// Packs as [`pack`] does, on up to `threads` threads, and replaces the content of `packed`. A
+/// buffer that is used again saves the page faults of a new one.
 pub(crate) fn pack_into(
     packed: &mut Vec<u8>,
     values: &[f32],
@@ -218,6 +222,7 @@ pub(crate) fn pack_into(
     slice: WeightSlice,
     storage: Storage,
     factor: f32,
+    threads: usize,
 ) {
     let wanted = match (slice, layout, layout.file_elements(slice)) {
         (.., Some(elements)) => elements,
@@ -249,8 +254,19 @@ pub(crate) fn pack_into(
             let taken = Taken::new(slice, times, taps_of_frame, c_in);
             let element = element_bytes(storage);
             packed.resize(times * taps_of_frame * rows * columns * element, 0);
-            let mut block = vec![0.0_f32; times * taps_of_frame * INPUTS * columns];
-            for start in (0..c_in).step_by(INPUTS) {
+            let taps = times * taps_of_frame;
+            // The place of each group of inputs, tap by tap.
+            let mut groups: Vec<Vec<&mut [u8]>> = (0..c_in.div_ceil(INPUTS)).map(|_| Vec::new()).collect();
+            for tap in packed.chunks_mut((rows * columns * element).max(1)) {
+                groups
+                    .iter_mut()
+                    .zip(tap.chunks_mut(INPUTS * columns * element))
+                    .for_each(|(group, tap)| group.push(tap));
+            }
+            let threads = if values.len() < ALONE { 1 } else { threads };
+            let scratch = || vec![0.0_f32; taps * INPUTS * columns];
+            spread(threads, groups.into_iter().enumerate(), scratch, |block, (group, places)| {
+                let start = group * INPUTS;
                 let inputs = INPUTS.min(c_in - start);
                 for (out, channel) in (first as usize..end as usize).enumerate() {
                     let Some(row) = row(slice, channel) else { continue };
@@ -265,11 +281,10 @@ pub(crate) fn pack_into(
                         }
                     }
                 }
-                for (tap, block) in block.chunks(INPUTS * columns).enumerate() {
-                    let place = &mut packed[(tap * rows + start) * columns * element..];
+                for (place, block) in places.into_iter().zip(block.chunks(INPUTS * columns)) {
                     store_into(&block[..inputs * columns], storage, place);
                 }
-            }
+            });
         }
     }
 }
@@ -301,4 +316,24 @@ fn store_into(values: &[f32], storage: Storage, bytes: &mut [u8]) {
 #[expect(clippy::cast_possible_truncation, reason = "16 at most")]
 fn element_bytes(storage: Storage) -> usize {
     storage.vec4_bytes() as usize / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_pack_what_one_packs() {
+        let (c_in, c_out) = (53, 301);
+        let values: Vec<f32> =
+            (0..9 * c_in * c_out).map(|index| f32::from(u16::try_from(index % 1021).unwrap())).collect();
+        assert!(values.len() > ALONE);
+        for storage in [Storage::F32, Storage::F16] {
+            let layout = WeightLayout::filter(1, 3, c_in, c_out);
+            let alone = pack(&values, layout, WeightSlice::All, storage, 0.5);
+            let mut together = vec![7; 3];
+            pack_into(&mut together, &values, layout, WeightSlice::All, storage, 0.5, 3);
+            assert_eq!(alone, together, "{storage:?}");
+        }
+    }
 }

@@ -33,7 +33,7 @@ impl VaeWeights {
         let host = options.weights_on_host.then(Map::new);
         let mut loaded = Self { bound: Map::new(), host, transform: None };
         let (mut done, needed) = (Bytes(0), manifest.bytes());
-        let mut packed = Vec::new();
+        let (mut packed, threads) = (Vec::new(), device.threads());
         for same in manifest.tensors() {
             device.tell(Preparing::Weights { done, total: needed, tensor: &same[0].name });
             let values = match manifest.shape(&same[0].name) {
@@ -43,7 +43,7 @@ impl VaeWeights {
             };
             for weight in same {
                 check_half_range(weight, &values)?;
-                pack_into(&mut packed, &values, weight.layout, weight.take, weight.storage, weight.factor);
+                pack_into(&mut packed, &values, weight.layout, weight.take, weight.storage, weight.factor, threads);
                 loaded.keep(device, weight, &packed, needed).await?;
                 done.0 += weight.bytes.0;
             }
