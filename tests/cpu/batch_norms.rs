@@ -59,6 +59,8 @@ fn bad_batch_norms_are_refused_by_name() {
         let text = refusal(&|tensors| drop(tensors.insert(name.clone(), formula::weight(&name, &[31]))));
         assert_eq!(text, format!("tensor \"{name}\": expected shape [32], found [31]"));
     }
+    let text = refusal(&|tensors| tensors.retain(|name, _| !name.starts_with("decoder.up_blocks.1.1.norm.")));
+    assert!(text.contains("4 missing tensor(s), first \"decoder.up_blocks.1.1.norm.bias\""), "{text}");
     let name = "decoder.up_blocks.1.1.norm.running_var";
     let text = refusal(&|tensors| tensors.get_mut(name).unwrap().data[3] = -1.0);
     assert_eq!(text, format!("tensor \"{name}\": expected variances of 0 or more, found -1 at element 3"));

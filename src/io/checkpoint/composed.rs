@@ -60,11 +60,14 @@ fn insert(tensors: &mut Tensors, name: String, parts: Vec<StoredTensor>, rule: R
 pub(super) fn missing(name: &str, tensors: &Tensors, layout: Layout) -> Vec<String> {
     let parts: Vec<String> = match (name.strip_suffix(QKV), name.strip_suffix(SUMMAND)) {
         (Some(base), _) if layout == Layout::Diffusers => QKV_PARTS.map(|part| format!("{base}{part}")).to_vec(),
-        (None, Some(base)) if NORM.iter().any(|part| tensors.contains_key(&format!("{base}{part}"))) => {
-            NORM.map(|part| format!("{base}{part}")).to_vec()
-        }
+        (None, Some(block)) if is_block_of_dc(block) => NORM.map(|part| format!("{block}{part}")).to_vec(),
         _ => Vec::new(),
     };
     let missing: Vec<String> = parts.into_iter().filter(|part| !tensors.contains_key(part)).collect();
     if missing.is_empty() { vec![name.to_owned()] } else { missing }
+}
+
+/// True for the name of a block of DC-AE: two numbers end it, those of its level and its own.
+fn is_block_of_dc(name: &str) -> bool {
+    name.rsplit('.').take(2).all(|part| part.parse::<u32>().is_ok())
 }

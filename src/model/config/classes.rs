@@ -171,12 +171,11 @@ fn dc_levels(fields: &Fields<'_>, half: &str, default_layers: &[u32]) -> Result<
         }
     }
     let level = |index: usize| {
-        let act_fn = function("decoder_act_fns", &functions[index])?;
+        let layers = layers[index];
         let block = match (types[index].as_str(), norms[index].as_str()) {
-            ("ResBlock", "rms_norm") => DcBlock::Res { act_fn, norm: DcNorm::Rms },
-            ("ResBlock", "batch_norm") => DcBlock::Res { act_fn, norm: DcNorm::Batch },
-            ("ResBlock", other) => {
-                return Err(invalid("decoder_norm_types", "\"rms_norm\" or \"batch_norm\"", other));
+            ("ResBlock" | "EfficientViTBlock", _) if layers == 0 => return Ok(DcLevel::EMPTY),
+            ("ResBlock", name) => {
+                DcBlock::Res { act_fn: function("decoder_act_fns", &functions[index])?, norm: norm(name)? }
             }
             ("EfficientViTBlock", "rms_norm") => DcBlock::EfficientVit { qkv_multiscales: scales[index].clone() },
             ("EfficientViTBlock", other) => {
@@ -184,12 +183,18 @@ fn dc_levels(fields: &Fields<'_>, half: &str, default_layers: &[u32]) -> Result<
             }
             (other, _) => return Err(invalid(&field("block_types"), "\"ResBlock\" or \"EfficientViTBlock\"", other)),
         };
-        Ok(match layers[index] {
-            0 => DcLevel::EMPTY,
-            layers => DcLevel { channels: channels[index], layers, block },
-        })
+        Ok(DcLevel { channels: channels[index], layers, block })
     };
     (0..count).map(level).collect()
+}
+
+/// Returns the norm of this name, at the end of a `ResBlock`.
+fn norm(name: &str) -> Result<DcNorm> {
+    match name {
+        "rms_norm" => Ok(DcNorm::Rms),
+        "batch_norm" => Ok(DcNorm::Batch),
+        other => Err(invalid("decoder_norm_types", "\"rms_norm\" or \"batch_norm\"", other)),
+    }
 }
 
 /// Returns the function of this name.

@@ -6,7 +6,7 @@ use crate::model::config::{AutoencoderConfig, Dc, DcBlock, DcLevel, DcNorm, Halv
 use crate::model::graph::Activation;
 
 /// Ends of names that show a batch norm: as a checkpoint has it, and where a part of it is missing.
-const BATCH_NORM: [&str; 2] = [".conv2.bias", ".norm.running_mean"];
+const BATCH_NORM: [&str; 3] = [".conv2.bias", ".norm.running_mean", ".norm.running_var"];
 
 /// Derives the config of the network that `shapes` show.
 pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderConfig, Needed> {
