@@ -32,7 +32,7 @@ const ENTRY = join(DIST, 'package', 'src', 'index.js');
  * RegExp, mark: string }>}
  */
 const RUNTIMES = {
-  Node: { program: process.execPath, parameters: [], run: runOnDriver, bitmap: /^input: output: expected blob, image-data or raw where there are no ImageBitmaps, found bitmap$/, mark: "from 'webgpu'" },
+  Node: { program: process.execPath, parameters: [], run: runOnDriver, bitmap: /^input: output: expected blob, image-data or raw where there is no ImageBitmap or VideoFrame, found bitmap$/, mark: "from 'webgpu'" },
   Deno: { program: fileURLToPath(new URL('node_modules/.bin/deno', import.meta.url)), parameters: ['run', '--allow-all', '--no-remote'], run: runPlainly, bitmap: /^88x40$/, mark: 'Deno.' },
 };
 

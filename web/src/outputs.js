@@ -51,7 +51,7 @@ const MICROSECONDS = 1e6;
 export function checkOutput(output, outputs) {
   checkValue('output', output, oneOf(...Object.keys(outputs)));
   const isThere = { bitmap: globalThis.createImageBitmap, 'video-frame': globalThis.VideoFrame };
-  if (output in isThere && !isThere[/** @type {keyof typeof isThere} */ (output)]) throw mismatch('input', 'output', 'blob, image-data or raw where a browser lacks the others', output);
+  if (output in isThere && !isThere[/** @type {keyof typeof isThere} */ (output)]) throw mismatch('input', 'output', 'blob, image-data or raw where there is no ImageBitmap or VideoFrame', output);
 }
 
 /**
