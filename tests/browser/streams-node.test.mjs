@@ -65,7 +65,7 @@ describe('a clip', () => {
   let wgvae;
   /** @type {import('../../web/src/index.js').Vae} */
   let vae;
-  /** The same model here and in a thread. @type {Record<string, any>} */
+  /** One model, here and in a thread. @type {Record<string, any>} */
   const models = {};
   /** @type {Worker} */
   let thread;

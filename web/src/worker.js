@@ -385,8 +385,8 @@ async function closedIfLate(coming, signal) {
 }
 
 /**
- * Returns an iterable of values in a form that can be sent. Unlike a generator it ends at once, also
- * before its first value, and while it waits for one.
+ * Returns an iterable of values in a form that can be sent. Unlike a generator it ends at once,
+ * also before its first value, and while it waits for one.
  * @param {Values} values
  * @param {string} what their name in errors
  */
