@@ -312,11 +312,14 @@ describe('a clip', () => {
     assert.equal(getEventListeners(signal, 'abort').length, 0);
   });
 
-  it('reports an error of a stream that is cancelled, and goes on', async (t) => {
+  it('reports an error of a stream that is cancelled, and of a listener, and goes on', async (t) => {
     const heard = t.mock.method(console, 'error', () => {});
     const stream = new ReadableStream({ cancel: () => { throw new RangeError('of the stream'); } });
     await vae.encodeClip(stream).return();
     assert.deepEqual(heard.mock.calls.map(({ arguments: [error] }) => `${error}`), ['RangeError: of the stream']);
+    const onProgress = () => { throw new RangeError('of the listener'); };
+    assert.equal((await all(vae.clip(parts, { output: 'raw', onProgress }))).length, frames.length);
+    assert.equal(`${heard.mock.calls.at(-1)?.arguments[0]}`, 'RangeError: of the listener');
   });
 
   it('has times only as video', async () => {
