@@ -128,6 +128,24 @@ describe('options', () => {
     assert.match(await failure(() => wgvae.planFor({ config, width: 64, height: 64, memoryBudget: 1, wasm })), /^WgvaeError budget: .* which takes (less than 0\.1|about [1-9][\d.]*|about 0\.[1-9]\d*) s /);
   });
 
+  it('take a wasm module in memory, which nothing fetches', async () => {
+    // The bundle has started no module yet.
+    const { version } = await import(`${new URL('package/dist/index.js', `file://${DIST}/`)}`);
+    const refused = /^WgvaeError wasm: the browser refuses the wasm module: .{0,200}; where the page has a Content-Security-Policy,/;
+    const moved = new ArrayBuffer(8);
+    structuredClone(moved, { transfer: [moved] });
+    for (const wasm of [new Uint8Array(10_000_000), moved]) assert.match(await failure(() => version(wasm)), refused);
+    // A compiler may throw any other error, such as for want of memory.
+    const { compile } = WebAssembly;
+    try {
+      WebAssembly.compile = async () => { throw new RangeError('no memory'); };
+      assert.match(await failure(() => version(new Uint8Array(8))), /refuses the wasm module: no memory;/);
+    } finally {
+      WebAssembly.compile = compile;
+    }
+    assert.match(await version(await readFile(join(DIST, 'web/pkg/wgvae_bg.wasm'))), /^\d+\.\d+\.\d+/);
+  });
+
   it('take a model by its name on the hub', async (t) => {
     const wasm = await readFile(join(DIST, 'web/pkg/wgvae_bg.wasm'));
     const { config } = await fixture('toy_odd');

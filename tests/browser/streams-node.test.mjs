@@ -1,10 +1,12 @@
 // @ts-check
-// Clips as streams, in Node on the CPU: frames that are read, and pictures that are written.
-// video-frames.test.mjs has frames of video, and the worker.
+// Clips as streams, in Node on the CPU: frames that are read, pictures that are written, and their
+// ends, also in a thread. video-frames.test.mjs has frames of video, and a browser's worker.
 
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 
 import { clipModelFile } from './clip-models.mjs';
 import { clipFixture } from './fixtures.mjs';
@@ -27,6 +29,35 @@ function pixels(seed) {
   return { data: Uint8ClampedArray.from({ length: 4 * COLUMNS * ROWS }, (_, at) => (at % 4 === 3 ? 255 : (at * 37 * seed) % 251)), width: COLUMNS, height: ROWS };
 }
 
+/** Program of a thread that stands for a browser's worker. */
+const THREAD = `
+const { parentPort } = require('node:worker_threads');
+globalThis.postMessage = (...parameters) => parentPort.postMessage(...parameters);
+globalThis.addEventListener = (type, listener) => parentPort.addEventListener(type, listener);
+import(${JSON.stringify(`file://${DIST}/web/src/worker-host.js`)});
+`;
+
+/**
+ * Returns a stream that gives pictures and then no more without an end, and what became of it.
+ * @param {any[]} given
+ */
+function stalledStream(given = []) {
+  const waiting = [...given];
+  const seen = { closed: 0, cancels: 0 };
+  let isStalled = () => {};
+  const stalled = new Promise((resolve) => { isStalled = () => resolve(undefined); });
+  const stream = new ReadableStream({
+    pull(controller) {
+      const next = waiting.shift();
+      if (next) return controller.enqueue({ ...next, close: () => { seen.closed += 1; } });
+      isStalled();
+      return new Promise(() => {});
+    },
+    cancel: () => { seen.cancels += 1; },
+  }, { highWaterMark: 0 });
+  return { stream, seen, stalled };
+}
+
 const PICTURES = Array.from({ length: 9 }, (_, index) => pixels(index + 1));
 
 describe('a clip', () => {
@@ -34,6 +65,10 @@ describe('a clip', () => {
   let wgvae;
   /** @type {import('../../web/src/index.js').Vae} */
   let vae;
+  /** One model, here and in a thread. @type {Record<string, any>} */
+  const models = {};
+  /** @type {Worker} */
+  let thread;
   /** The clip's latents and frames. @type {import('../../web/src/index.js').EncodedPart[]} */
   const parts = [];
   /** @type {number[][]} */
@@ -46,7 +81,16 @@ describe('a clip', () => {
     wgvae = await import(`${new URL('web/src/index.js', `file://${DIST}/`)}`);
     const { config } = await clipFixture('clip_wan');
     const onProgress = (/** @type {import('../../web/src/index.js').Progress} */ { phase, part }) => progress.add(`${phase} ${part}`);
-    vae = await wgvae.createVae({ model: new Uint8Array(clipModelFile(config, { encoder: true })), config, device: 'cpu', clips: true, precision: 'f32', onProgress });
+    const options = /** @type {const} */ ({ model: new Uint8Array(clipModelFile(config, { encoder: true })), config, device: 'cpu', clips: true, precision: 'f32' });
+    vae = await wgvae.createVae({ ...options, onProgress });
+    const client = await import(`${new URL('web/src/worker.js', `file://${DIST}/`)}`);
+    thread = new Worker(THREAD, { eval: true });
+    /** @type {any} */
+    const worker = {
+      postMessage: (/** @type {[unknown, any[]]} */ ...parameters) => thread.postMessage(...parameters),
+      addEventListener: (/** @type {string} */ type, /** @type {(event: { data: unknown }) => void} */ listener) => thread.on(type, (data) => listener({ data })),
+    };
+    Object.assign(models, { here: vae, worker: await client.createVae({ ...options, worker }) });
     for await (const part of vae.encodeClip(PICTURES)) parts.push(part);
     afterEncode = vae.ledger().current;
     for await (const { data } of vae.clip(parts, { output: 'raw' })) frames.push([...data]);
@@ -54,13 +98,26 @@ describe('a clip', () => {
     for await (const _ of vae.clip(parts, { output: 'raw' })) break;
     afterFirst = vae.ledger().current;
   });
-  after(() => vae.destroy());
+  after(async () => {
+    await Promise.all(Object.values(models).map((model) => model.destroy()));
+    await thread.terminate();
+  });
   beforeEach(() => progress.clear());
 
   /** Waits until the memory of a clip is free. @param {number} held */
   async function freed(held) {
     for (const end = Date.now() + 60_000; vae.ledger().current !== held && Date.now() < end; ) await sleep(5);
     assert.equal(vae.ledger().current, held);
+  }
+
+  /**
+   * Waits until a thread has done its part.
+   * @param {() => boolean} isDone
+   * @param {string} what
+   */
+  async function until(isDone, what) {
+    for (const end = Date.now() + 60_000; !isDone() && Date.now() < end; ) await sleep(5);
+    assert.ok(isDone(), what);
   }
 
   it('is read as a stream of its frames, and no part runs before it is asked for', async () => {
@@ -156,6 +213,113 @@ describe('a clip', () => {
   it('passes its latents on as a stream', async () => {
     const stream = new ReadableStream({ start: (controller) => (parts.forEach((part) => controller.enqueue(part)), controller.close()) });
     assert.deepEqual((await all(vae.clip(stream, { output: 'raw' }))).map(({ data }) => [...data]), frames);
+  });
+
+  it('cancels a stream that gives no more, at an abort and when its reader leaves', async () => {
+    for (const [where, model] of Object.entries(models)) {
+      const [controller, reason] = [new AbortController(), new Error('enough')];
+      const aborted = stalledStream([PICTURES[0]]);
+      const parts = model.encodeClip(aborted.stream, { signal: controller.signal });
+      assert.equal((await parts.next()).value.frames, 1);
+      const next = parts.next();
+      await aborted.stalled;
+      controller.abort(reason);
+      await assert.rejects(next, reason);
+      assert.equal(aborted.seen.cancels, 1, `${where}: aborted`);
+
+      // The last picture is in use while the next one is awaited.
+      const left = stalledStream(PICTURES.slice(0, 3));
+      const values = model.encodeClip(left.stream);
+      await values.next();
+      const pending = values.next();
+      await left.stalled;
+      await values.return();
+      assert.deepEqual(await pending, { done: true, value: undefined });
+      assert.deepEqual([left.seen.cancels, left.seen.closed >= 3], [1, true], `${where}: left`);
+
+      const chained = stalledStream([PICTURES[0]]);
+      const reader = model.clipStream(model.encodeClip(chained.stream), { output: 'raw' }).getReader();
+      await reader.read();
+      const read = reader.read();
+      await chained.stalled;
+      await reader.cancel();
+      assert.equal((await read).done, true);
+      await until(() => chained.seen.cancels === 1, `${where}: a decode of an encode`);
+    }
+    // The next clip is not affected.
+    assert.deepEqual((await all(vae.encodeClip(PICTURES))).map(({ data }) => [...data]), parts.map(({ data }) => [...data]));
+    await freed(afterEncode);
+  });
+
+  it('cancels a stream that it has not begun to read', async () => {
+    for (const [where, model] of Object.entries(models)) {
+      /** @type {Record<string, (stream: ReadableStream) => Promise<unknown>>} */
+      const ways = {
+        encode: (stream) => model.encodeClip(stream).return(),
+        decode: (stream) => model.clip(stream).return(),
+        'decode of an encode': (stream) => model.clipStream(model.encodeClip(stream)).cancel(),
+        'broken reader': (stream) => assert.rejects(model.clipStream(model.encodeClip(stream)).pipeTo(new WritableStream({ start: (controller) => controller.error(new Error('full')) })), /full/),
+        'wrong options': (stream) => assert.rejects(model.encodeClip(stream, { pad: 'black' }).next(), /pad: expected one of repeat, mirror/),
+        'wrong option of a decode': (stream) => assert.rejects(model.clip(stream, { fps: 0 }).next(), /fps: expected/),
+        aborted: (stream) => assert.rejects(model.encodeClip(stream, { signal: AbortSignal.abort(new Error('before')) }).next(), /before/),
+      };
+      for (const [name, way] of Object.entries(ways)) {
+        const { stream, seen } = stalledStream();
+        await way(stream);
+        await until(() => seen.cancels === 1, `${where}: ${name}`);
+      }
+      let isLeft = false;
+      await model.encodeClip({ next: () => assert.fail('nobody asks'), return: () => { isLeft = true; }, [Symbol.iterator]() { return this; } }).return();
+      assert.ok(isLeft);
+      // Nothing of these is to be ended.
+      await model.encodeClip(PICTURES).return();
+      await model.encodeClip(new Set(PICTURES)).return();
+      const { stream: locked, seen } = stalledStream();
+      locked.getReader();
+      await model.encodeClip(locked).return();
+      assert.equal(seen.cancels, 0, 'a stream of another reader');
+      await assert.rejects(model.encodeClip(locked).next(), /^WgvaeError: .*: expected a stream that nobody else reads, found a locked one$/);
+      await assert.rejects(model.clip(locked, { output: 'raw' }).next(), /^WgvaeError: latents: expected a stream that nobody else reads, found a locked one$/);
+    }
+  });
+
+  it('closes the bitmaps that it has drawn of an array, however it ends', async (t) => {
+    const before = { OffscreenCanvas: globalThis.OffscreenCanvas, createImageBitmap: globalThis.createImageBitmap };
+    t.after(() => Object.assign(globalThis, before));
+    // As much of a browser as the copy of a canvas takes.
+    class Canvas {}
+    let open = 0;
+    Object.assign(globalThis, { OffscreenCanvas: Canvas, createImageBitmap: async () => ((open += 1), { ...PICTURES[0], close: () => { open -= 1; } }) });
+    const canvases = /** @type {any} */ (Array.from({ length: 5 }, () => new Canvas()));
+    await vae.encodeClip(canvases).return();
+    assert.equal(open, 0, 'not begun');
+    assert.equal((await all(vae.encodeClip(canvases))).length, 2);
+    assert.equal(open, 0, 'encoded');
+    for await (const _ of vae.encodeClip(canvases)) break;
+    assert.equal(open, 0, 'left');
+    await assert.rejects(vae.encodeClip(canvases, /** @type {any} */ ({ pad: 'black' })).next());
+    assert.equal(open, 0, 'refused');
+    // A bitmap moves to a worker when its turn comes; the others stay.
+    await models.worker.encodeClip(canvases).return();
+    await until(() => open === 0, 'in a worker');
+  });
+
+  it('leaves no listener on the signal of a stream that failed', async () => {
+    const { signal } = new AbortController();
+    await assert.rejects(vae.clipStream(parts, { output: 'bitmap', signal }).getReader().read());
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+    await all(vae.clipStream(parts, { output: 'raw', signal }));
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+  });
+
+  it('reports an error of a stream that is cancelled, and of a listener, and goes on', async (t) => {
+    const heard = t.mock.method(console, 'error', () => {});
+    const stream = new ReadableStream({ cancel: () => { throw new RangeError('of the stream'); } });
+    await vae.encodeClip(stream).return();
+    assert.deepEqual(heard.mock.calls.map(({ arguments: [error] }) => `${error}`), ['RangeError: of the stream']);
+    const onProgress = () => { throw new RangeError('of the listener'); };
+    assert.equal((await all(vae.clip(parts, { output: 'raw', onProgress }))).length, frames.length);
+    assert.equal(`${heard.mock.calls.at(-1)?.arguments[0]}`, 'RangeError: of the listener');
   });
 
   it('has times only as video', async () => {

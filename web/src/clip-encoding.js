@@ -9,8 +9,11 @@ import { picturesNow } from './copies.js';
 import { OF_PARTS, OF_PLANS } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkRequest } from './fit.js';
+import { Values } from './iterate.js';
 import { checkOptions, oneOf } from './options.js';
+import { either } from './queue.js';
 import { checkSides } from './sides.js';
+import { stoppable } from './stoppable.js';
 
 /** Options of an encode, with the ways to fill up the end of the clip. */
 const OF_CLIPS = { ...OF_PARTS, clipLatents: undefined, pad: oneOf('repeat', 'mirror') };
@@ -43,28 +46,33 @@ export class ClipEncoding {
    * @returns {AsyncGenerator<import('./index.js').EncodedPart, void, undefined>}
    */
   encode(frames, options = {}) {
-    return this.#parts(picturesNow(frames), options && { ...options });
+    const kept = picturesNow(frames);
+    const values = new Values(kept.frames, 'frames of the clip');
+    const own = options && { ...options };
+    return stoppable((stop) => this.#parts(values, own, stop), () => (kept.free(), values.free()));
   }
 
   /**
-   * @param {ReturnType<typeof picturesNow>} kept
-   * @param {import('./index.js').EncodeClipOptions} options
+   * @param {Values} values
+   * @param {import('./index.js').EncodeClipOptions} given
+   * @param {AbortSignal} stop
    * @returns {AsyncGenerator<import('./index.js').EncodedPart, void, undefined>}
    */
-  async *#parts(kept, options) {
+  async *#parts(values, given, stop) {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
-    checkOptions(options, OF_CLIPS);
-    checkRequest(options);
+    checkOptions(given, OF_CLIPS);
+    checkRequest(given);
+    const options = { ...given, signal: either(given.signal, stop) };
     const { pad, output, seed, unscaled, memoryBudget } = options;
     const signal = loaded.signalOf(options.signal);
     const access = loaded.accessOf(signal);
     access.notify = once(access.notify);
     const { pixels_per_latent: factor, fills_parts: fills } = loaded.info;
     if (fills && pad === 'mirror') throw mismatch('input', 'pad', "'repeat' or none, because this model repeats the last frame", pad);
-    const pictures = new ClipPictures(loaded.wasm, kept.frames, access, { factor, times: loaded.info, pad, request: options });
+    const pictures = new ClipPictures(loaded.wasm, values, access, { factor, times: loaded.info, pad, request: options });
     // An array tells the length of its clip.
-    const count = Array.isArray(kept.frames) ? encodedLatents(loaded.info, kept.frames.length) : undefined;
+    const count = values.count === undefined ? undefined : encodedLatents(loaded.info, values.count);
     const { clipLatents = count } = options;
     // The noise of a sample continues from part to part.
     const moduleOptions = (index = 0) => ({ ...loaded.moduleOptions({ memoryBudget, index }), output, seed, unscaled, clipLatents });
@@ -85,13 +93,13 @@ export class ClipEncoding {
     } catch (error) {
       throw wgvaeError(error);
     } finally {
-      await freeAll(signal, run, pictures, kept);
+      await freeAll(signal, run, pictures);
     }
   }
 }
 
 /**
- * Returns a listener that passes each message on once, as notices of all frames are the same.
+ * Returns a listener that passes each message on once, as frames of one size have the same notices.
  * @param {(notice: import('./index.js').Notice) => void} notify
  * @returns {(notice: import('./index.js').Notice) => void}
  */

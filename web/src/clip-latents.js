@@ -23,16 +23,25 @@ import { toFloats } from './tensors.js';
  */
 
 /**
+ * Returns the parts of a clip that come one after the other; undefined if the clip is one value.
+ * @param {any} input
+ */
+export function partsOf(input) {
+  return isIterable(input) && !isTensor(input) && !('data' in input) ? new Values(input, 'latents') : undefined;
+}
+
+/**
  * @param {Wasm} wasm
  * @param {import('./index.js').ClipInput} input
+ * @param {Values | undefined} parts of the input, as `partsOf` returns them
  * @param {import('./sources.js').Access} access
  * @param {number} channels of the model
  * @returns {Promise<ClipFrames>}
  */
-export async function openClipLatents(wasm, input, access, channels) {
+export async function openClipLatents(wasm, input, parts, access, channels) {
+  if (parts) return { ...await ofParts(wasm, parts, access.signal, channels), count: framesOf(input) };
   const array = await arrayOf(input);
   if (array) return ofArray(wasm, array, channels);
-  if (isIterable(input)) return { ...await ofParts(wasm, new Values(input, access.signal, 'latents'), channels), count: framesOf(input) };
   const source = await openSource(/** @type {import('./index.js').FileInput} */ (input), access, { what: 'latents' });
   try {
     const latents = await wasm.ClipLatents.open(source, channels);
@@ -103,13 +112,14 @@ function ofArray(wasm, { data, shape, unscaled = false }, channels) {
  * Reads parts, each a clip in an array. All must have one size and one scale.
  * @param {Wasm} wasm
  * @param {Values} parts
+ * @param {AbortSignal} signal
  * @param {number} channels
  * @returns {Promise<ClipFrames>}
  */
-async function ofParts(wasm, parts, channels) {
+async function ofParts(wasm, parts, signal, channels) {
   let count = 0;
   const open = async () => {
-    const { done, value } = await parts.next();
+    const { done, value } = await parts.next(signal);
     if (done) return undefined;
     count += 1;
     const array = await arrayOf(value);

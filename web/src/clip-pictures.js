@@ -5,7 +5,6 @@
 import { missingFrames, mostMissing } from './clip-lengths.js';
 import { mismatch } from './errors.js';
 import { openImages } from './images.js';
-import { Values } from './iterate.js';
 
 /** @typedef {import('../pkg/wgvae.js').Images} Images */
 
@@ -32,7 +31,7 @@ export class ClipPictures {
 
   /**
    * @param {import('./wasm.js').Wasm} wasm
-   * @param {unknown} frames
+   * @param {import('./iterate.js').Values} values
    * @param {import('./sources.js').Access} access
    * @param {object} options
    * @param {number} options.factor pixels, as in `openImages`
@@ -40,15 +39,15 @@ export class ClipPictures {
    * @param {import('./index.js').Pad | undefined} options.pad
    * @param {import('./fit.js').Request} options.request for another size of all pictures
    */
-  constructor(wasm, frames, access, { factor, times, pad, request }) {
+  constructor(wasm, values, access, { factor, times, pad, request }) {
     this.#wasm = wasm;
     this.#access = access;
     this.#factor = factor;
     this.#times = times;
     this.#pad = pad;
     this.#request = request;
-    if (Array.isArray(frames) && !pad) checkCount(frames.length, times);
-    this.#values = new Values(frames, access.signal, 'frames of the clip');
+    if (values.count !== undefined && !pad) checkCount(values.count, times);
+    this.#values = values;
   }
 
   /** Returns the cropped columns and rows of the first picture. @returns {Promise<number[]>} */
@@ -91,7 +90,7 @@ export class ClipPictures {
 
   /** Returns the caller's next picture. */
   async #open() {
-    const { done, value } = await this.#values.next();
+    const { done, value } = await this.#values.next(this.#access.signal);
     if (done) return undefined;
     this.#read += 1;
     return openImages(this.#wasm, value, this.#access, { pixels_per_latent: this.#factor, in_channels: 3 }, this.#request);

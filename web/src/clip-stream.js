@@ -30,11 +30,14 @@ export function streamOf(begin, options = {}) {
       signal?.addEventListener('abort', follow, { signal: ending.signal });
     },
     async pull(controller) {
-      const { done, value } = await frames.next();
+      const { done, value } = await frames.next().catch((error) => {
+        // Stops listening to the caller's signal, here and at the end.
+        ending.abort();
+        throw error;
+      });
       if (ending.signal.aborted) return value?.close?.();
       if (!done) return controller.enqueue(value);
       controller.close();
-      // Stops listening to the caller's signal.
       ending.abort();
     },
     cancel: end,

@@ -2,14 +2,15 @@
 // Decoding of a clip's latents to frames, part by part. A clip takes the memory of one part.
 // HunyuanVideo 1.5 also keeps keys and values of all earlier frames.
 
-import { openClipLatents } from './clip-latents.js';
+import { openClipLatents, partsOf } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { clipNow } from './copies.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkOptions, LISTENER, SIGNAL } from './options.js';
 import { checkOutput, delivered, FRAMES, videoFrameOf } from './outputs.js';
-import { orAborted } from './queue.js';
+import { either, orAborted } from './queue.js';
 import { latentsOf } from './sides.js';
+import { stoppable } from './stoppable.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
 
@@ -54,23 +55,29 @@ export class Clips {
    * @returns {AsyncGenerator<any, void, undefined>}
    */
   decode(input, options = {}) {
-    return this.#frames(clipNow(input), options && { ...options });
+    const kept = clipNow(input);
+    const parts = partsOf(kept);
+    const own = options && { ...options };
+    return stoppable((stop) => this.#frames(kept, parts, own, stop), () => parts?.free());
   }
 
   /**
    * @param {import('./index.js').ClipInput} input
-   * @param {ClipOptions} options
+   * @param {ReturnType<typeof partsOf>} parts of the input
+   * @param {ClipOptions} given
+   * @param {AbortSignal} stop
    * @returns {AsyncGenerator<any, void, undefined>}
    */
-  async *#frames(input, options) {
+  async *#frames(input, parts, given, stop) {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
-    checkOptions(options, OF_DECODES);
+    checkOptions(given, OF_DECODES);
+    const options = { ...given, signal: either(given.signal, stop) };
     const { output = 'bitmap', fps, memoryBudget } = options;
     checkOutput(output, FRAMES);
     if (fps !== undefined && output !== 'video-frame') throw mismatch('input', 'fps', 'the output video-frame beside it', output);
     const signal = loaded.signalOf(options.signal);
-    const opening = openClipLatents(loaded.wasm, input, loaded.accessOf(signal), loaded.info.latent_channels);
+    const opening = openClipLatents(loaded.wasm, input, parts, loaded.accessOf(signal), loaded.info.latent_channels);
     const latents = await orAborted(opening, signal).catch((error) => {
       opening.then((late) => late.free(), () => {});
       throw wgvaeError(error);

@@ -51,11 +51,12 @@ export function pictureNow(input) {
 /**
  * Copies the pictures of a clip, which may be a list.
  * @param {any} frames
+ * @param {(picture: any) => Kept} copy copies one of them
  * @returns {{ frames: any, free(): void }}
  */
-export function picturesNow(frames) {
+export function picturesNow(frames, copy = pictureNow) {
   if (!Array.isArray(frames)) return { frames, free: () => {} };
-  const kept = frames.map(pictureNow);
+  const kept = frames.map(copy);
   return { frames: kept.map(({ picture }) => picture), free: () => kept.forEach(({ free }) => free()) };
 }
 

@@ -44,6 +44,15 @@ export function wgvaeError(error) {
 }
 
 /**
+ * Reports a caller's error that must not end the work, as browsers do for listeners. Node 20 has no
+ * such function.
+ * @param {unknown} error
+ */
+export function reportAside(error) {
+  (globalThis.reportError ?? console.error)(error);
+}
+
+/**
  * Returns the message of any thrown value.
  * @param {unknown} error
  */

@@ -540,13 +540,15 @@ export interface ClipOptions {
 }
 
 /**
- * Pictures of a clip in order, as `encode` takes them, all of one size unless `width` or `height`
- * is given: an array, a generator, a stream or another iterable. The pictures of an array are
- * copied when `encodeClip` is called. The pictures of a generator or a stream are requested when
- * they are needed, and take less memory.
+ * Pictures of a clip in order, as `encode` takes them: an array, a generator, a stream or another
+ * iterable. All have one size, unless `width` and `height` are given with the `fit` `cover` or
+ * `fill`, which make it one. The pictures of an array are copied when `encodeClip` is called. The
+ * pictures of a generator or a stream are requested when they are needed, and take less memory.
  *
- * VideoFrames and ImageBitmaps of a ReadableStream are closed after their use, and the stream is
- * canceled when the clip ends before it. Those of other iterables stay yours.
+ * VideoFrames and ImageBitmaps of a ReadableStream are closed after their use; those of other
+ * iterables stay yours. The stream is canceled when the clip ends before it, also while it waits
+ * for a frame or before its first. Frames in the stream's own queue then stay open: give your
+ * stream a `highWaterMark` of 0.
  */
 export type ClipPictures = Sequence<ImageInput>;
 
@@ -990,7 +992,8 @@ export interface EncodeOptions {
   /**
    * Columns to resize a picture to before it is encoded, pixels, 1 to 65535. With `width` or
    * `height` alone, the other side follows from the picture's proportions. Sides are lowered to
-   * multiples of `info.pixels_per_latent`, and `onNotice` gets `resized`.
+   * multiples of `info.pixels_per_latent`. `onNotice` gets `resized`, or `cropped` if only borders
+   * are left out.
    *
    * The filter is PIL's Lanczos, as in `wgvae encode --resize`: the same pixels give the same
    * result in every browser, to the bit. If the model takes opacity, colours are multiplied by
@@ -1103,9 +1106,10 @@ export interface Progress {
  * - `device-recovered`: the device was lost; the running call continues on a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  * - `cpu`: there is no WebGPU, or it has no adapter, so the CPU computes, many times slower.
- * - `cropped`: borders of a picture are not encoded. Of a clip: told once.
+ * - `cropped`: borders of a picture are not encoded. Of a clip: told once for each size of its
+ *   pictures.
  * - `resized`: a picture is resized as `width`, `height` and `fit` ask, to the size in the message.
- *   Of a clip: told once.
+ *   Of a clip: told once for each size of its pictures.
  * - `transparent`: transparency of a picture is not encoded, by a model without opacity. Of a clip:
  *   told once.
  * - `range`: values of a picture are far outside -1 to 1, such as 0 to 255, and are encoded as they

@@ -1,7 +1,7 @@
 // @ts-check
 // Values that a caller gives one after the other: arrays, generators, streams.
 
-import { mismatch } from './errors.js';
+import { mismatch, reportAside } from './errors.js';
 import { orAborted } from './queue.js';
 import { kindOf } from './sources.js';
 
@@ -17,71 +17,113 @@ function isStream(value) {
   return typeof value?.getReader === 'function';
 }
 
+/** @typedef {{ next(): any, return?(value?: any): unknown }} Steps an iterator */
+
 /**
- * Returns the iterable of a caller's values. Values of a stream belong to its reader, which closes
+ * Returns the iterator of a caller's values. Values of a stream belong to its reader, which closes
  * them; those of other iterables stay the caller's.
  * @param {any} values
- * @returns {Iterable<any> | AsyncIterable<any>}
+ * @param {string} what the values are, for errors
+ * @returns {Steps}
  */
-export function valuesIn(values) {
-  return isStream(values) ? closing(read(values)) : values;
+function iteratorOf(values, what) {
+  if (!isIterable(values)) throw mismatch('input', what, 'an array, a generator, a stream or another iterable', kindOf(values));
+  if (isStream(values)) return closing(read(values, what));
+  return /** @type {any} */ (values)[Symbol.asyncIterator]?.() ?? /** @type {any} */ (values)[Symbol.iterator]();
 }
 
 /**
- * Reads a stream. Not all browsers can iterate over one.
+ * Returns an iterator of a stream, as not all browsers have one. Unlike a generator it cancels the
+ * stream at once, also while it waits for a value.
  * @param {ReadableStream<any>} stream
+ * @param {string} what
+ * @returns {Steps}
  */
-async function* read(stream) {
+function read(stream, what) {
+  if (stream.locked) throw mismatch('input', what, 'a stream that nobody else reads', 'a locked one');
   const reader = stream.getReader();
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
-  } finally {
-    await reader.cancel();
-  }
+  return { next: () => reader.read(), return: () => reader.cancel() };
 }
 
 /**
- * Yields values, and closes each that can be closed once the next is requested.
- * @param {AsyncIterable<any>} values
+ * Returns an iterator that closes each value that can be closed, once the next is requested.
+ * @param {Steps} values
+ * @returns {Steps & AsyncIterable<any>}
  */
-export async function* closing(values) {
-  for await (const value of values) {
-    try {
-      yield value;
-    } finally {
-      value?.close?.();
-    }
-  }
+export function closing(values) {
+  /** @type {any} */
+  let held;
+  let isLeft = false;
+  const close = () => {
+    held?.close?.();
+    held = undefined;
+  };
+  return {
+    async next() {
+      close();
+      const next = await values.next();
+      held = next.value;
+      // Nobody uses a value that comes after the end.
+      if (isLeft) close();
+      return next;
+    },
+    return() {
+      isLeft = true;
+      close();
+      return values.return?.();
+    },
+    [Symbol.asyncIterator]() {
+      return /** @type {any} */ (this);
+    },
+  };
 }
 
-/** Values of an iterable, until it ends or the reader stops. */
+/**
+ * Ends an iterable that nobody has begun to read.
+ * @param {any} values
+ */
+function endUnread(values) {
+  if (isStream(values)) return values.locked ? undefined : values.cancel();
+  // Only a generator, or another iterator, has something to end: arrays and sets do not.
+  return typeof values?.next === 'function' ? values.return?.() : undefined;
+}
+
+/** Values of an iterable, which is opened for the first of them, until it ends or the reader stops. */
 export class Values {
+  #iterable;
+  #what;
+  /** @type {Steps | undefined} */
   #iterator;
-  #signal;
   /** True after the end, or a failure. */
   #isOver = false;
 
   /**
    * @param {unknown} iterable
-   * @param {AbortSignal} signal
    * @param {string} what the values are, for errors
    */
-  constructor(iterable, signal, what) {
-    if (!isIterable(iterable)) throw mismatch('input', what, 'an array, a generator, a stream or another iterable', kindOf(iterable));
-    const values = /** @type {any} */ (valuesIn(iterable));
-    /** @type {AsyncIterator<any> | Iterator<any>} */
-    this.#iterator = (values[Symbol.asyncIterator] ?? values[Symbol.iterator]).call(values);
-    this.#signal = signal;
+  constructor(iterable, what) {
+    this.#iterable = iterable;
+    this.#what = what;
   }
 
-  /** Returns the next value, or the end. @returns {Promise<{ done?: boolean, value?: any }>} */
-  next() {
-    return orAborted(this.#next(), this.#signal);
+  /** Number of values of an array; undefined for other iterables. */
+  get count() {
+    return Array.isArray(this.#iterable) ? this.#iterable.length : undefined;
+  }
+
+  /**
+   * Returns the next value, or the end.
+   * @param {AbortSignal} signal
+   * @returns {Promise<{ done?: boolean, value?: any }>}
+   */
+  next(signal) {
+    return orAborted(this.#next(), signal);
   }
 
   async #next() {
     if (this.#isOver) return { done: true };
     try {
+      this.#iterator ??= iteratorOf(this.#iterable, this.#what);
       const { done, value } = await this.#iterator.next();
       this.#isOver = Boolean(done);
       // Arrays may hold promises.
@@ -97,10 +139,10 @@ export class Values {
     if (this.#isOver) return;
     this.#isOver = true;
     try {
-      await this.#iterator.return?.();
+      await (this.#iterator ? this.#iterator.return?.() : endUnread(this.#iterable));
     } catch (error) {
       // The error belongs to the iterable, and not to the work on its values.
-      reportError(error);
+      reportAside(error);
     }
   }
 }

@@ -3,7 +3,7 @@
 // structured clone nor Comlink can: abort signals, listeners, iterators, and this package's errors
 // and models of the hub. Each end of a port has one.
 
-import { WgvaeError, mismatch, messageOf } from './errors.js';
+import { WgvaeError, mismatch, messageOf, reportAside } from './errors.js';
 import { HubModel } from './hub.js';
 import { isIterable } from './iterate.js';
 import { guarded } from './listener.js';
@@ -215,7 +215,7 @@ export class Link {
       await iterator.return?.();
     };
     // For a call that ends before the other side has stopped: an abort does not wait for it.
-    held.frees.push(() => void stop().catch(reportError));
+    held.frees.push(() => void stop().catch(reportAside));
     return { next: this.#name(next, own), stop: this.#name(stop, own) };
   }
 

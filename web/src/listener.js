@@ -1,6 +1,8 @@
 // @ts-check
 // Callers' functions that listen to events.
 
+import { reportAside } from './errors.js';
+
 /**
  * Returns `listener` as a browser's event listener: an exception in it is reported as uncaught, and
  * has no other effect.
@@ -13,7 +15,7 @@ export function guarded(listener) {
     try {
       listener?.(...parameters);
     } catch (error) {
-      reportError(error);
+      reportAside(error);
     }
   };
 }

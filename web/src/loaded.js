@@ -10,7 +10,7 @@ import { guarded, hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
 import { checkOptions, OF_MODELS } from './options.js';
-import { orAborted, Queue } from './queue.js';
+import { either, orAborted, Queue } from './queue.js';
 import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
 
@@ -290,12 +290,4 @@ export class Loaded {
  */
 function infoOf(model, { vae, adapter }) {
   return { ...model.checkpoint.info(), ...vae.info(), adapter };
-}
-
-/**
- * @param {AbortSignal | undefined} first
- * @param {AbortSignal} second
- */
-function either(first, second) {
-  return first ? AbortSignal.any([first, second]) : second;
 }

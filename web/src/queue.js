@@ -47,3 +47,12 @@ export function orAborted(promise, signal) {
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 }
+
+/**
+ * Returns a signal that aborts with either.
+ * @param {AbortSignal | undefined} first
+ * @param {AbortSignal} second
+ */
+export function either(first, second) {
+  return first ? AbortSignal.any([first, second]) : second;
+}

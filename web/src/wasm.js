@@ -139,7 +139,7 @@ async function compile(source, kind) {
   if (source instanceof WebAssembly.Module) return source;
   const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(kind));
   try {
-    if (where instanceof ArrayBuffer || ArrayBuffer.isView(where)) return await WebAssembly.compile(where);
+    if (isBytes(where)) return await WebAssembly.compile(where);
     const bytes = await readFile(where);
     if (bytes) return await WebAssembly.compile(bytes);
     const response = where instanceof Response ? where : await fetch(where);
@@ -149,14 +149,19 @@ async function compile(source, kind) {
     return await (isTyped ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer()));
   } catch (cause) {
     if (cause instanceof WgvaeError) throw cause;
-    if (cause instanceof WebAssembly.CompileError) throw unusable(cause);
+    if (cause instanceof WebAssembly.CompileError || isBytes(where)) throw unusable(cause);
     throw new WgvaeError('network', `the wasm module could not be fetched: ${messageOf(cause)}${corsAdvice(addressIn(where))}`, { cause });
   }
 }
 
-/** @param {URL | Request | Response | BufferSource} where */
+/** @param {unknown} where @returns {where is BufferSource} */
+function isBytes(where) {
+  return where instanceof ArrayBuffer || ArrayBuffer.isView(where);
+}
+
+/** @param {URL | Request | Response} where */
 function addressIn(where) {
-  return where instanceof Request || where instanceof Response ? where.url : `${where}`;
+  return where instanceof URL ? where.href : where.url;
 }
 
 /**

@@ -58,7 +58,7 @@ link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method,
  * @param {any} input
  */
 function owned(input) {
-  return isIterable(input) ? closing(/** @type {AsyncIterable<any>} */ (input)) : input;
+  return isIterable(input) ? closing(/** @type {AsyncGenerator<any>} */ (input)) : input;
 }
 
 link.offer('startFrom', startFrom);

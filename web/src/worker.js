@@ -3,16 +3,17 @@
 // come back without a copy.
 
 import { streamOf } from './clip-stream.js';
-import { clipNow, latentsNow, pictureNow } from './copies.js';
+import { clipNow, latentsNow, pictureNow, picturesNow } from './copies.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { hub } from './hub.js';
 import { drawableOf } from './images.js';
-import { isIterable, valuesIn } from './iterate.js';
+import { isIterable, Values } from './iterate.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { ON_DEVICE } from './outputs.js';
-import { orAborted } from './queue.js';
+import { either, orAborted } from './queue.js';
+import { stoppable } from './stoppable.js';
 import { transfer } from './transfer.js';
 import { ask, NEVER, reach } from './worker-link.js';
 
@@ -276,7 +277,8 @@ class Remote {
    * @param {CallOptions} [options]
    */
   encodeClip(frames, options) {
-    return this.#each('encodeClip', 'image', Array.isArray(frames) ? frames.map(sendableNow) : frames, options);
+    const kept = picturesNow(frames, sendableNow);
+    return this.#each('encodeClip', 'image', kept.frames, options, kept.free);
   }
 
   destroy() {
@@ -317,17 +319,32 @@ class Remote {
   }
 
   /**
-   * Yields the values of a generator in the worker, requesting them one by one.
+   * Returns a generator of the values of one in the worker, which requests them one by one.
    * @param {string} method
    * @param {string} what name of the input in errors
    * @param {unknown} input one input, or an iterable
    * @param {CallOptions} [options]
+   * @param {() => void} [free] frees the copies of the input
    */
-  async *#each(method, what, input, options) {
-    if (ON_DEVICE.includes(options?.output ?? '')) throw onDevice(options?.output);
-    const signal = options?.signal ?? NEVER;
-    const inputs = isIterable(input) && !isTensor(input) ? eachSendable(input, what) : await sendable(input, what);
-    const { answer, release } = this.#call(method, [inputs], options);
+  #each(method, what, input, options, free) {
+    const values = isIterable(input) && !isTensor(input) ? new Values(input, what) : undefined;
+    const inputs = async () => (values ? eachSendable(values, what) : sendable(input, what));
+    return stoppable((stop) => this.#values(method, inputs, options, stop), () => (free?.(), values?.free()));
+  }
+
+  /**
+   * Yields the values.
+   * @param {string} method
+   * @param {() => Promise<unknown>} inputs
+   * @param {CallOptions | undefined} options
+   * @param {AbortSignal} stop
+   */
+  async *#values(method, inputs, options = {}, stop) {
+    checkObject(options);
+    checkValue('signal', options.signal ?? null, SIGNAL);
+    if (ON_DEVICE.includes(options.output ?? '')) throw onDevice(options.output);
+    const signal = either(options.signal ?? undefined, stop);
+    const { answer, release } = this.#call(method, [await inputs()], { ...options, signal });
     try {
       const { value: values } = await orAborted(answer, signal);
       const nextOf = () => orAborted(closedIfLate(values.next(), signal), signal);
@@ -368,11 +385,22 @@ async function closedIfLate(coming, signal) {
 }
 
 /**
- * @param {Iterable<unknown> | AsyncIterable<unknown>} inputs
+ * Returns an iterable of values in a form that can be sent. Unlike a generator it ends at once,
+ * also before its first value, and while it waits for one.
+ * @param {Values} values
  * @param {string} what their name in errors
  */
-async function* eachSendable(inputs, what) {
-  for await (const input of valuesIn(inputs)) yield await sendable(input, what);
+function eachSendable(values, what) {
+  return {
+    next: async () => {
+      const { done, value } = await values.next(NEVER);
+      return done ? { done } : { value: await sendable(value, what) };
+    },
+    return: () => values.free(),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 /**
@@ -391,13 +419,14 @@ function sendable(input, what) {
 /**
  * Copies a picture as it is now, to send it later.
  * @param {unknown} input
+ * @returns {import('./copies.js').Kept}
  */
 function sendableNow(input) {
   const drawn = sendable(input, 'image');
-  if (!(drawn instanceof Promise) || drawn === input) return pictureNow(input).picture;
+  if (!(drawn instanceof Promise) || drawn === input) return pictureNow(input);
   // Its error is handled when its turn comes.
   drawn.catch(() => {});
-  return drawn;
+  return { picture: drawn, free: () => drawn.then((bitmap) => bitmap.close?.(), () => {}) };
 }
 
 /** Returns the error for an output that cannot leave the worker. @param {string} [output] */

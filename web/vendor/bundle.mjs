@@ -34,7 +34,7 @@ async function bundle(source, outfile, options) {
     bundle: true,
     format: 'esm',
     target: 'esnext',
-    // Less to fetch. Names stay, for the messages of errors.
+    // Less to fetch. The page's programs keep their names, for those who debug it.
     minifyWhitespace: true,
     external: ['*/start-worker.js', '*/mediabunny.mjs', '*/wgvae_cpu.js'],
     logLevel: 'warning',
