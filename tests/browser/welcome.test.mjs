@@ -127,6 +127,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await page.click('#example-latents');
     await page.waitForFunction(hasPreview);
     assert.equal(await text(page, 'player'), '');
+    // Only single pictures are compared with tiles.
+    await page.evaluate(() => {
+      document.querySelector('#unscaled')?.dispatchEvent(new Event('change'));
+      /** @type {HTMLFormElement} */ (document.querySelector('#tiles-form')).requestSubmit();
+    });
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', 'it does not plan for ever');
   });
 
   it('opens what is chosen in the place for files, whatever it is', async () => {

@@ -7,6 +7,7 @@ import { isHubName } from '../src/hub-name.js';
 import { cacheUsage, clearCache, createDecoder, createVae, families, inspect, version, WgvaeError } from '../src/worker.js';
 import { needsConfig } from './advice.js';
 import { ask } from './ask.js';
+import { stagesOf } from './bar.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
 import { Input } from './input.js';
 import { previewOf } from './latents-preview.js';
@@ -401,10 +402,13 @@ async function make(signal) {
   if (!decoder || !input) return;
   const { name } = input;
   const options = { memoryBudget: settings.budget, signal, onProgress: progressTeller(signal) };
-  const onDecode = () => setState('decoding');
+  const onDecode = () => {
+    tell({ type: 'work', stages: stagesOf(['decode']), continues: true });
+    setState('decoding');
+  };
   const [{ operation }] = plans;
   const last = plans[plans.length - 1];
-  tell({ type: 'work', stages: plans.flatMap((planned) => /** @type {const} */ (['compile', planned.operation])), continues: true });
+  tell({ type: 'work', stages: stagesOf(plans.map((planned) => planned.operation)), continues: true });
   setState(operation === 'encode' ? 'encoding' : 'decoding');
   if (last.frames !== undefined) {
     const size = { width: last.plan.width, height: last.plan.height };
@@ -426,8 +430,8 @@ async function make(signal) {
 async function makeTiles(tiles, signal) {
   wantedTiles = undefined;
   const [{ plan, frames }] = plans;
-  if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
-  tell({ type: 'work', stages: ['compile', 'decode'], continues: true });
+  if (!decoder || !input || plans.length > 1 || frames !== undefined) return setState(restState());
+  tell({ type: 'work', stages: stagesOf(['decode']), continues: true });
   setState('decoding');
   const options = { memoryBudget: settings.budget, index: settings.index, signal, onProgress: progressTeller(signal) };
   await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, options);
