@@ -9,7 +9,7 @@ import { it } from 'node:test';
 
 import { fixture, latentsFile } from './fixtures.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
-import { before, choose, isInSight, keepDownloads, MODEL, openSmall, patchWorker, reach, text } from './visitor.mjs';
+import { apart, before, choose, isInSight, keepDownloads, MODEL, openSmall, patchWorker, reach, screenshot, text } from './visitor.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 
@@ -133,6 +133,26 @@ inBrowsers({ models: [MODEL] }, (session) => {
       /** @type {HTMLFormElement} */ (document.querySelector('#tiles-form')).requestSubmit();
     });
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', 'it does not plan for ever');
+    // Back to the latents.
+    await page.click('#example-latents');
+    await page.waitForFunction(hasPreview);
+    assert.equal(await text(page, 'player'), '');
+  });
+
+  it('decodes the examples as they are, with settings for a model of the visitor', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.setViewport({ width: 1280, height: 900 });
+    await page.goto(session.server.url('/?family=flux1&unscaled=1'));
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    const levels = await apart(page, `data:image/png;base64,${await screenshot(page)}`, session.server.route('/native.png', { file: join(ROOT, 'assets', 'demo.png') }));
+    assert.ok(levels < 1, `${levels} levels from the native picture`);
+    await page.click('#example-picture');
+    await page.waitForFunction(() => document.querySelector('#caption')?.textContent === 'Original, not encoded yet');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    await page.click('#example-clip');
+    await page.waitForFunction(() => document.querySelector('#model-name')?.textContent === 'Demo model for clips');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.equal(await page.$eval('#unscaled', (box) => /** @type {HTMLInputElement} */ (box).checked), true, 'the settings stay');
   });
 
   it('opens what is chosen in the place for files, whatever it is', async () => {

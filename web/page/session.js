@@ -281,7 +281,7 @@ async function showPreview(latents, model, signal) {
   const [planned] = plans;
   if (latents.kind !== 'latents' || latents.isPreviewed || !planned || planned.frames !== undefined) return;
   latents.isPreviewed = true;
-  const bitmap = await previewOf(latents.file, model.info, settings);
+  const bitmap = await previewOf(latents.file, model.info, settingsNow());
   signal.throwIfAborted();
   if (bitmap) tell({ type: 'preview', bitmap, size: planned.plan.result.size });
 }
@@ -308,7 +308,7 @@ async function sayBoth(error, signal) {
  * @param {AbortSignal} signal
  */
 async function openModel(choice, signal) {
-  const { precision, family = choice.family, unscaled, budget } = settings;
+  const { precision, family = choice.family, unscaled, budget } = settingsNow();
   const [address = '', ...shards] = choice.urls ?? [];
   const files = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, cache: true, signal, worker };
   if (input?.kind === 'clip') {
@@ -449,6 +449,14 @@ function outcomeOf(index, report) {
   if (!decoder || !report || frames !== undefined) return [];
   const { size } = operation === 'encode' ? plan.input : plan.result;
   return [{ operation, ...size, plan, report, info: decoder.info, budget: settings.budget, isDemo: Boolean(model?.isDemo) }];
+}
+
+/**
+ * Returns the settings for the open model. The page's own models ignore what is meant for models
+ * of the user: their pictures would have wrong colours.
+ */
+function settingsNow() {
+  return model?.isDemo ? { ...settings, family: undefined, unscaled: false } : settings;
 }
 
 /** Returns the state for the next wish. @returns {State} */
