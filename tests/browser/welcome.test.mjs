@@ -207,6 +207,13 @@ inBrowsers({ models: [MODEL] }, (session) => {
       return inner.top >= outer.top && inner.bottom <= outer.bottom;
     });
     assert.ok(inFrame, 'the problem is in the frame');
+    // Too small for any model.
+    const dot = join(session.folder, 'dot.png');
+    const png = await page.evaluate(() => Object.assign(document.createElement('canvas'), { width: 4, height: 4 }).toDataURL());
+    await writeFile(dot, Buffer.from(png.split(',')[1], 'base64'));
+    await choose(page, 'open-file', dot);
+    await page.waitForFunction(() => /at least 8x8 pixels/.test(document.querySelector('#problem-message')?.textContent ?? ''));
+    assert.doesNotMatch(await text(page, 'problem'), /fits only the demo's latents/);
   });
 
   it('shows an example on the page of memory reports, until there are others', async () => {

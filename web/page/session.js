@@ -474,7 +474,7 @@ function setState(next) {
 function fail(error) {
   const [main, other] = error instanceof AggregateError ? error.errors : [error];
   const { code = 'unknown', message = String(main), expected, smallest, seconds, offer } = /** @type {Partial<WgvaeError> & { offer?: 'unscaled' }} */ (main ?? {});
-  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message, ofDemo: model?.isDemo };
+  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message, ofDemo: hasOwnLatents() && model?.isDemo };
   wantsDecode = false;
   wantedTiles = undefined;
   // The module is gone, and the decoder with it. Choosing the model again, or another setting,
@@ -487,6 +487,11 @@ function fail(error) {
   tell({ type: 'plans', plans });
   setState('failed');
   tell({ type: 'problem', problem });
+}
+
+/** True if the input is latents of the user. */
+function hasOwnLatents() {
+  return !input?.isDemo && (input?.kind === 'latents' || input?.kind === 'clip');
 }
 
 /**
