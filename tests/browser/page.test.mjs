@@ -337,8 +337,13 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('takes precision and budget from the link, and says which budget would do', async () => {
     const page = await openSmall(session, { precision: 'f32', budget: '0.001' });
     await page.waitForFunction(() => document.body.dataset.problem === 'budget');
-    assert.match(await text(page, 'problem'), /smallest budget found is \d/);
+    const [, smallest] = /smallest budget found is (\d+) MiB/.exec(await text(page, 'problem')) ?? [];
     assert.match(await text(page, 'settings-facts'), /f32, budget/);
+    await page.$eval('#budget', (field, smallest) => {
+      /** @type {HTMLInputElement} */ (field).value = smallest;
+      field.dispatchEvent(new Event('change'));
+    }, smallest);
+    assert.equal(await reach(page, 'ready'), 'ready', `${smallest} MiB`);
   });
 
   it('plots more values than a call takes arguments', async () => {

@@ -9,7 +9,7 @@ import { it } from 'node:test';
 
 import { fixture, latentsFile } from './fixtures.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
-import { before, choose, isInSight, keepDownloads, MODEL, openSmall, patchWorker, reach, text } from './visitor.mjs';
+import { apart, before, choose, isInSight, keepDownloads, MODEL, openSmall, patchWorker, reach, screenshot, text } from './visitor.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 
@@ -63,6 +63,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
       await page.screenshot({ path: /** @type {`${string}.png`} */ (join(SHOTS, `${session.kind}-first-${name}.png`)) });
       for (const selector of ['#preview', '#caption', '#status', '.target']) assert.ok(await isInSight(page, selector), `${selector} is out of sight`);
       assert.match(await text(page, 'caption'), /^Preview: the 64 × 64 latents as colours, by a linear map/);
+      const labels = await page.$$eval('#picture, #caption', (all) => all.map((one) => one.getAttribute('aria-label') ?? one.getAttribute('role')));
+      assert.deepEqual(labels.sort(), ['Preview of the latents, 64 by 64: no picture yet', 'status'], 'screen readers hear of it, too');
       const levels = await page.evaluate(async (url) => {
         const picture = await createImageBitmap(await (await fetch(url)).blob(), { resizeWidth: 64, resizeHeight: 64, resizeQuality: 'high' });
         const context = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(64, 64).getContext('2d'));
@@ -86,7 +88,8 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     await checkBar(page);
     assert.equal(await page.evaluate(hasPreview), false);
-    assert.equal(await text(page, 'caption'), 'Decoded on your GPU');
+    const isSoftware = await page.evaluate(async () => /** @type {any} */ ((await navigator.gpu?.requestAdapter())?.info)?.isFallbackAdapter);
+    assert.equal(await text(page, 'caption'), isSoftware ? 'Decoded by a software GPU driver' : 'Decoded on your GPU');
     assert.match(await text(page, 'phase'), /^\d.*iB of memory at the peak, as predicted$/);
   });
 
@@ -108,6 +111,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.match(await text(page, 'status'), /^Encoded and decoded 384 × 256 pixels in /);
     const psnr = Number(/^PSNR ([\d.]+) dB$/.exec(await text(page, 'psnr'))?.[1]);
     assert.ok(psnr > 25, `${psnr} dB`);
+    assert.equal(await page.evaluate(() => 'demo' in document.body.dataset), true, 'the layout stays that of the examples');
     await keepDownloads(page);
     await page.click('#download-latents');
     assert.equal(await page.evaluate(() => /** @type {any} */ (globalThis).saved[0].name), 'landscape-latents.safetensors');
@@ -123,10 +127,32 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     assert.match(await text(page, 'status'), /^Decoded 29 frames of 256 × 160 pixels in /);
     assert.match(await text(page, 'player-kept'), /^29 frames kept/);
+    // Only single pictures are compared with tiles.
+    await page.evaluate(() => {
+      document.querySelector('#unscaled')?.dispatchEvent(new Event('change'));
+      /** @type {HTMLFormElement} */ (document.querySelector('#tiles-form')).requestSubmit();
+    });
+    assert.equal(await reach(page, 'ready', 'failed'), 'ready', 'it does not plan for ever');
     // Back to the latents.
     await page.click('#example-latents');
     await page.waitForFunction(hasPreview);
     assert.equal(await text(page, 'player'), '');
+  });
+
+  it('decodes the examples as they are, with settings for a model of the visitor', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.setViewport({ width: 1280, height: 900 });
+    await page.goto(session.server.url('/?family=flux1&unscaled=1'));
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    const levels = await apart(page, `data:image/png;base64,${await screenshot(page)}`, session.server.route('/native.png', { file: join(ROOT, 'assets', 'demo.png') }));
+    assert.ok(levels < 1, `${levels} levels from the native picture`);
+    await page.click('#example-picture');
+    await page.waitForFunction(() => document.querySelector('#caption')?.textContent === 'Original, not encoded yet');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    await page.click('#example-clip');
+    await page.waitForFunction(() => document.querySelector('#model-name')?.textContent === 'Demo model for clips');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.equal(await page.$eval('#unscaled', (box) => /** @type {HTMLInputElement} */ (box).checked), true, 'the settings stay');
   });
 
   it('opens what is chosen in the place for files, whatever it is', async () => {
@@ -181,6 +207,13 @@ inBrowsers({ models: [MODEL] }, (session) => {
       return inner.top >= outer.top && inner.bottom <= outer.bottom;
     });
     assert.ok(inFrame, 'the problem is in the frame');
+    // Too small for any model.
+    const dot = join(session.folder, 'dot.png');
+    const png = await page.evaluate(() => Object.assign(document.createElement('canvas'), { width: 4, height: 4 }).toDataURL());
+    await writeFile(dot, Buffer.from(png.split(',')[1], 'base64'));
+    await choose(page, 'open-file', dot);
+    await page.waitForFunction(() => /at least 8x8 pixels/.test(document.querySelector('#problem-message')?.textContent ?? ''));
+    assert.doesNotMatch(await text(page, 'problem'), /fits only the demo's latents/);
   });
 
   it('shows an example on the page of memory reports, until there are others', async () => {

@@ -1,7 +1,7 @@
 // @ts-check
 // Explanations of errors in plain words, with advice.
 
-import { formatBytes, formatSeconds } from './format.js';
+import { formatBudget, formatSeconds } from './format.js';
 
 /** @typedef {import('./news.js').Problem} Problem */
 
@@ -59,8 +59,11 @@ const NEEDS_CONFIG = {
 /** Words of an error before a program to run, such as one that converts a file. */
 const BEFORE_CODE = /, in Python with torch and safetensors: /;
 
-/** Advice for files that the demo's model does not fit. */
+/** Advice for latents that the demo's model does not fit. */
 const OF_DEMO = ['The demo\'s model fits only the demo\'s latents. Under Model, choose the VAE that made yours, or a known model.'];
+
+/** A string of Python within double quotes, or the end of a statement. */
+const STRING_OR_END = /("(?:[^"\\]|\\.)*")|; /g;
 
 /** Advice for latents before the diffusion model's scale and patches. */
 const OWN_LATENTS = ['They can be decoded as they are: the button below ticks "Latents are already unscaled" under Settings.'];
@@ -93,9 +96,10 @@ export function explain(problem) {
   const [words, program = ''] = message.split(BEFORE_CODE);
   // Names of files keep their case.
   const sentence = /^[a-z]+( |,)/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words;
+  const lines = program.replace(STRING_OR_END, (_, string) => string ?? '\n');
   if (code === 'budget' && smallest !== undefined) {
     const time = seconds === undefined ? '' : `, which takes about ${formatSeconds(seconds)}`;
-    return { title, message: sentence, code: '', advice: [`The smallest budget found is ${formatBytes(smallest)}${time}.`] };
+    return { title, message: sentence, code: '', advice: [`The smallest budget found is ${formatBudget(smallest)}${time}.`] };
   }
-  return { title, message: program ? `${sentence}, in Python with torch and safetensors` : sentence, code: program.replaceAll('; ', '\n'), advice };
+  return { title, message: program ? `${sentence}, in Python with torch and safetensors` : sentence, code: lines, advice };
 }

@@ -15,6 +15,16 @@ const WEIGHTS = { load: 3, compile: 3, encode: 4, decode: 4, later: 7 };
 /** Time and part of a stage before which its rate is only a guess, milliseconds. */
 const UNSURE = { time: 1500, part: 0.1 };
 
+/**
+ * Returns the stages of operations in order. Those after the first are announced when they begin,
+ * because each compiles shaders, and so do later parts of a clip.
+ * @param {('encode' | 'decode')[]} operations
+ * @returns {Stage[]}
+ */
+export function stagesOf([first, ...others]) {
+  return ['compile', first, ...others.map(() => /** @type {const} */ ('later'))];
+}
+
 export class Bar {
   #bar = element('progress', HTMLProgressElement);
   /** The current stage, and those after it. @type {Stage[]} */

@@ -14,6 +14,15 @@ export function formatBytes(bytes) {
 }
 
 /**
+ * Formats a memory budget that must not be rounded down, in the unit of the page's field.
+ * @param {number} bytes
+ * @returns {string} such as "1295 MiB"
+ */
+export function formatBudget(bytes) {
+  return `${Math.ceil(bytes / 2 ** 20)} MiB`;
+}
+
+/**
  * @param {number} seconds
  * @returns {string} such as "3.2 s" or "2 min 5 s"
  */

@@ -102,13 +102,12 @@ export class Input {
    */
   async check(signal) {
     await this.identify(signal);
-    const { name } = this;
     if (this.kind === 'latents') {
-      tell({ type: 'input', name, shape: await ask('shapeOfLatents', this.file) });
+      this.#tell({ shape: await ask('shapeOfLatents', this.file) });
     } else if (this.kind === 'picture' || this.kind === 'footage') {
       const { size, bitmap } = await this.#show(this.kind === 'picture' ? ask('openPicture', this.file, 1, 3) : ask('openFootage', this.files, 1), signal);
       bitmap.close();
-      tell({ type: 'input', name, size });
+      this.#tell({ size });
     }
   }
 
@@ -136,18 +135,26 @@ export class Input {
     if (this.kind === 'latents' || this.kind === 'clip') {
       if (this.#shape) return;
       this.#shape = this.kind === 'clip' ? await ask('axesOf', this.file) : await decoder.shapeOf(this.file, { signal });
-      tell({ type: 'input', name, shape: this.#shape });
+      this.#tell({ shape: this.#shape });
     } else if (this.kind === 'picture' && !this.#size) {
       const { size, bitmap } = await this.#show(ask('openPicture', this.file, factor, channels), signal);
       this.#size = size;
-      tell({ type: 'input', name, size });
+      this.#tell({ size });
       tell({ type: 'original', bitmap, name });
     } else if (this.kind === 'footage' && !this.footage) {
       const { size, found, rate, bitmap } = await this.#show(ask('openFootage', this.files, factor), signal);
       this.footage = { files: this.files, size, found, rate, count: Math.min(found, MOST_FRAMES) };
-      tell({ type: 'input', name, size, frames: this.footage.count });
+      this.#tell({ size, frames: this.footage.count });
       tell({ type: 'original', bitmap, name });
     }
+  }
+
+  /**
+   * Tells what is known about the input.
+   * @param {{ shape?: number[], size?: import('./news.js').Size, frames?: number }} facts
+   */
+  #tell(facts) {
+    tell({ type: 'input', name: this.name, isDemo: this.isDemo, ...facts });
   }
 
   /**

@@ -6,6 +6,16 @@
 import { element, setText } from './elements.js';
 import { Wipe } from './wipe.js';
 
+/** Description of an empty canvas for screen readers. */
+const NO_PICTURE = 'No picture yet';
+
+/** Kinds of devices that make pictures, in words. */
+const DEVICES = {
+  gpu: 'on your GPU',
+  cpu: 'by a software GPU driver',
+  host: 'on the CPU, because the browser offers no GPU',
+};
+
 export class Picture {
   #shown = new Shown('picture');
   #preview = element('preview', HTMLCanvasElement);
@@ -24,7 +34,7 @@ export class Picture {
 
   /** Takes the device for captions. @param {import('./news.js').ModelInfo} info */
   made({ adapter }) {
-    this.#device = adapter.limits.kind === 'host' ? 'on the CPU, because the browser offers no GPU' : 'on your GPU';
+    this.#device = DEVICES[adapter.limits.kind];
   }
 
   /**
@@ -35,7 +45,7 @@ export class Picture {
   showPreview(bitmap, size) {
     const { width, height } = bitmap;
     this.#begin('', false);
-    this.#shown.clear(size);
+    this.#shown.clear(size, `Preview of the latents, ${width} by ${height}: no picture yet`);
     this.#wipe.hide();
     canTake(false);
     Object.assign(this.#preview, { width, height, hidden: false });
@@ -45,7 +55,10 @@ export class Picture {
 
   /** Removes a preview, because its latents are closed. */
   endPreview() {
-    if (!this.#preview.hidden) this.#caption('');
+    if (!this.#preview.hidden) {
+      this.#caption('');
+      this.#shown.describe(NO_PICTURE);
+    }
     this.#preview.hidden = true;
     this.shown += 1;
   }
@@ -181,15 +194,24 @@ class Shown {
     // Setting the size blanks the canvas even if it stays the same: a clip would flicker.
     if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
     this.#context?.transferFromImageBitmap(bitmap);
-    this.#canvas.setAttribute('aria-label', `${label}, ${width} by ${height} pixels`);
+    this.describe(`${label}, ${width} by ${height} pixels`);
   }
 
-  /** Blanks the canvas, and sets its size. @param {{ width: number, height: number }} size */
-  clear({ width, height }) {
+  /**
+   * Blanks the canvas, and sets its size.
+   * @param {{ width: number, height: number }} size
+   * @param {string} [label] description for screen readers
+   */
+  clear({ width, height }, label = NO_PICTURE) {
     this.#context?.transferFromImageBitmap(null);
     if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height });
     delete document.body.dataset.picture;
-    this.#canvas.setAttribute('aria-label', 'No picture yet');
+    this.describe(label);
+  }
+
+  /** @param {string} label description for screen readers */
+  describe(label) {
+    this.#canvas.setAttribute('aria-label', label);
   }
 
   /** @returns {Promise<Blob>} */

@@ -7,6 +7,7 @@ import { isHubName } from '../src/hub-name.js';
 import { cacheUsage, clearCache, createDecoder, createVae, families, inspect, version, WgvaeError } from '../src/worker.js';
 import { needsConfig } from './advice.js';
 import { ask } from './ask.js';
+import { stagesOf } from './bar.js';
 import { decodeClip, encodeAndDecodeClip } from './clip-job.js';
 import { Input } from './input.js';
 import { previewOf } from './latents-preview.js';
@@ -280,7 +281,7 @@ async function showPreview(latents, model, signal) {
   const [planned] = plans;
   if (latents.kind !== 'latents' || latents.isPreviewed || !planned || planned.frames !== undefined) return;
   latents.isPreviewed = true;
-  const bitmap = await previewOf(latents.file, model.info, settings);
+  const bitmap = await previewOf(latents.file, model.info, settingsNow());
   signal.throwIfAborted();
   if (bitmap) tell({ type: 'preview', bitmap, size: planned.plan.result.size });
 }
@@ -307,7 +308,7 @@ async function sayBoth(error, signal) {
  * @param {AbortSignal} signal
  */
 async function openModel(choice, signal) {
-  const { precision, family = choice.family, unscaled, budget } = settings;
+  const { precision, family = choice.family, unscaled, budget } = settingsNow();
   const [address = '', ...shards] = choice.urls ?? [];
   const files = { model: choice.files ?? (shards.length > 0 ? [address, ...shards] : address), config: choice.config, family, cache: true, signal, worker };
   if (input?.kind === 'clip') {
@@ -401,10 +402,13 @@ async function make(signal) {
   if (!decoder || !input) return;
   const { name } = input;
   const options = { memoryBudget: settings.budget, signal, onProgress: progressTeller(signal) };
-  const onDecode = () => setState('decoding');
+  const onDecode = () => {
+    tell({ type: 'work', stages: stagesOf(['decode']), continues: true });
+    setState('decoding');
+  };
   const [{ operation }] = plans;
   const last = plans[plans.length - 1];
-  tell({ type: 'work', stages: plans.flatMap((planned) => /** @type {const} */ (['compile', planned.operation])), continues: true });
+  tell({ type: 'work', stages: stagesOf(plans.map((planned) => planned.operation)), continues: true });
   setState(operation === 'encode' ? 'encoding' : 'decoding');
   if (last.frames !== undefined) {
     const size = { width: last.plan.width, height: last.plan.height };
@@ -426,8 +430,8 @@ async function make(signal) {
 async function makeTiles(tiles, signal) {
   wantedTiles = undefined;
   const [{ plan, frames }] = plans;
-  if (!decoder || !input || plans.length > 1 || frames !== undefined) return;
-  tell({ type: 'work', stages: ['compile', 'decode'], continues: true });
+  if (!decoder || !input || plans.length > 1 || frames !== undefined) return setState(restState());
+  tell({ type: 'work', stages: stagesOf(['decode']), continues: true });
   setState('decoding');
   const options = { memoryBudget: settings.budget, index: settings.index, signal, onProgress: progressTeller(signal) };
   await compareTiles(decoder, { file: input.file, name: input.name, size: plan.result.size }, tiles, options);
@@ -447,6 +451,14 @@ function outcomeOf(index, report) {
   return [{ operation, ...size, plan, report, info: decoder.info, budget: settings.budget, isDemo: Boolean(model?.isDemo) }];
 }
 
+/**
+ * Returns the settings for the open model. The page's own models ignore what is meant for models
+ * of the user: their pictures would have wrong colours.
+ */
+function settingsNow() {
+  return model?.isDemo ? { ...settings, family: undefined, unscaled: false } : settings;
+}
+
 /** Returns the state for the next wish. @returns {State} */
 function restState() {
   return plans.length > 0 ? 'ready' : 'idle';
@@ -462,7 +474,7 @@ function setState(next) {
 function fail(error) {
   const [main, other] = error instanceof AggregateError ? error.errors : [error];
   const { code = 'unknown', message = String(main), expected, smallest, seconds, offer } = /** @type {Partial<WgvaeError> & { offer?: 'unscaled' }} */ (main ?? {});
-  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message, ofDemo: model?.isDemo };
+  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message, ofDemo: hasOwnLatents() && model?.isDemo };
   wantsDecode = false;
   wantedTiles = undefined;
   // The module is gone, and the decoder with it. Choosing the model again, or another setting,
@@ -475,6 +487,11 @@ function fail(error) {
   tell({ type: 'plans', plans });
   setState('failed');
   tell({ type: 'problem', problem });
+}
+
+/** True if the input is latents of the user. */
+function hasOwnLatents() {
+  return !input?.isDemo && (input?.kind === 'latents' || input?.kind === 'clip');
 }
 
 /**

@@ -225,7 +225,7 @@ export class View {
   #input({ name, shape, size, frames, index, isDemo }) {
     setText('input-name', name);
     this.#has.input = name !== 'None';
-    if (isDemo !== undefined || shape === undefined) document.body.toggleAttribute('data-demo', Boolean(isDemo));
+    document.body.toggleAttribute('data-demo', Boolean(isDemo));
     const count = frames === undefined ? '' : `${formatCount(frames, 'frame')} of `;
     setText('input-facts', shape?.join(' × ') ?? (size ? `${count}${size.width} × ${size.height} pixels` : ''));
     const pictures = shape?.length === 4 ? shape[0] : 1;

@@ -1,0 +1,35 @@
+// @ts-check
+// The page's advice after errors, without a browser: it can be followed as it stands.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { explain } from '../../web/page/advice.js';
+
+/**
+ * Explains a problem.
+ * @param {string} code
+ * @param {Partial<import('../../web/page/news.js').Problem>} facts
+ */
+const explained = (code, facts) => explain({ code, message: '', during: 'ready', ...facts });
+
+describe('advice', () => {
+  it('names budgets that suffice, in the unit of the field', () => {
+    const MIB = 2 ** 20;
+    for (const [smallest, words] of /** @type {[number, string][]} */ ([[1294 * MIB, '1294 MiB'], [1293 * MIB + 1, '1294 MiB'], [1, '1 MiB']])) {
+      assert.deepEqual(explained('budget', { smallest }).advice, [`The smallest budget found is ${words}.`]);
+    }
+  });
+
+  it('gives a line for each statement of a program, whatever the names of files are', () => {
+    const open = String.raw`d = load("a; b \"c; d\".ckpt")`;
+    const { message, code } = explained('format', { message: `a.ckpt: a pickle, in Python with torch and safetensors: import torch; ${open}; save(d, "; ")` });
+    assert.equal(message, 'a.ckpt: a pickle, in Python with torch and safetensors');
+    assert.deepEqual(code.split('\n'), ['import torch', open, 'save(d, "; ")']);
+  });
+
+  it('speaks of the demo only if the latents of a visitor are the problem', () => {
+    assert.match(explained('input', { ofDemo: true }).advice.join(), /fits only the demo's latents/);
+    assert.doesNotMatch(explained('input', { ofDemo: false }).advice.join(), /demo/);
+  });
+});
