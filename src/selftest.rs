@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use web_time::Instant;
 
-use crate::cpu::{Cpu, CpuOptions};
-use crate::device::Device;
+use crate::device::{Cpu, CpuOptions, Device};
 use crate::error::{Error, Result};
 use crate::execution::Control;
 use crate::gpu::{Gpu, GpuOptions};

@@ -1,6 +1,8 @@
 //! Layouts of weights in GPU memory, and the packing from diffusers' layout. Packing happens once,
 //! when a model is loaded.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::spread::spread;
@@ -249,42 +251,63 @@ pub(crate) fn pack_into(
             packed.extend((0..channels as usize).map(value).chain(padding).flat_map(f32::to_le_bytes));
         }
         WeightLayout::Filter { times, filter, c_in, columns: (first, end), .. } => {
-            let (times, taps_of_frame, c_in) = (times as usize, (filter * filter) as usize, c_in as usize);
-            let (rows, columns) = (c_in.next_multiple_of(4), (end - first).next_multiple_of(4) as usize);
-            let taken = Taken::new(slice, times, taps_of_frame, c_in);
+            let (times, area, c_in) = (times as usize, (filter * filter) as usize, c_in as usize);
+            let (rows, width) = (c_in.next_multiple_of(4), (end - first).next_multiple_of(4) as usize);
+            let taken = Taken::new(slice, times, area, c_in);
+            let columns = first as usize..end as usize;
+            let source = Source { values, slice, taken, times, area, columns, width, factor };
             let element = element_bytes(storage);
-            packed.resize(times * taps_of_frame * rows * columns * element, 0);
-            let taps = times * taps_of_frame;
+            packed.resize(times * area * rows * width * element, 0);
             // The place of each group of inputs, tap by tap.
             let mut groups: Vec<Vec<&mut [u8]>> = (0..c_in.div_ceil(INPUTS)).map(|_| Vec::new()).collect();
-            for tap in packed.chunks_mut((rows * columns * element).max(1)) {
-                groups
-                    .iter_mut()
-                    .zip(tap.chunks_mut(INPUTS * columns * element))
-                    .for_each(|(group, tap)| group.push(tap));
+            for tap in packed.chunks_mut((rows * width * element).max(1)) {
+                let places = tap.chunks_mut(INPUTS * width * element);
+                groups.iter_mut().zip(places).for_each(|(group, place)| group.push(place));
             }
             let threads = if values.len() < ALONE { 1 } else { threads };
-            let scratch = || vec![0.0_f32; taps * INPUTS * columns];
+            let scratch = || vec![0.0_f32; times * area * INPUTS * width];
             spread(threads, groups.into_iter().enumerate(), scratch, |block, (group, places)| {
-                let start = group * INPUTS;
-                let inputs = INPUTS.min(c_in - start);
-                for (out, channel) in (first as usize..end as usize).enumerate() {
-                    let Some(row) = row(slice, channel) else { continue };
-                    for (input, time) in (0..inputs).flat_map(|input| (0..times).map(move |time| (input, time))) {
-                        let stored = if taken.latest_first { times - 1 - time } else { time };
-                        let at = row * taken.row + (start + input) * taken.input + taken.first + stored * taken.time;
-                        for place in 0..taps_of_frame {
-                            let sum =
-                                (0..taken.count).map(|number| values[at + place + number * taken.step]).sum::<f32>();
-                            let tap = time * taps_of_frame + place;
-                            block[(tap * INPUTS + input) * columns + out] = sum * factor;
-                        }
-                    }
-                }
-                for (place, block) in places.into_iter().zip(block.chunks(INPUTS * columns)) {
-                    store_into(&block[..inputs * columns], storage, place);
+                let inputs = group * INPUTS..c_in.min((group + 1) * INPUTS);
+                source.gather(inputs.clone(), block);
+                for (place, block) in places.into_iter().zip(block.chunks(INPUTS * width)) {
+                    store_into(&block[..inputs.len() * width], storage, place);
                 }
             });
+        }
+    }
+}
+
+/// A slice of a filter in the order of the file.
+struct Source<'a> {
+    values: &'a [f32],
+    slice: WeightSlice,
+    taken: Taken,
+    /// Taps in time.
+    times: usize,
+    /// Taps of a frame.
+    area: usize,
+    /// Output channels that are packed.
+    columns: Range<usize>,
+    /// Their number, padded.
+    width: usize,
+    factor: f32,
+}
+
+impl Source<'_> {
+    /// Writes the values of these `inputs` to `block`, `[times, area, INPUTS, width]`.
+    fn gather(&self, inputs: Range<usize>, block: &mut [f32]) {
+        let Self { values, taken, times, area, .. } = self;
+        for (out, channel) in self.columns.clone().enumerate() {
+            let Some(row) = row(self.slice, channel) else { continue };
+            for (input, time) in inputs.clone().flat_map(|input| (0..*times).map(move |time| (input, time))) {
+                let stored = if taken.latest_first { times - 1 - time } else { time };
+                let at = row * taken.row + input * taken.input + taken.first + stored * taken.time;
+                for place in 0..*area {
+                    let sum = (0..taken.count).map(|number| values[at + place + number * taken.step]).sum::<f32>();
+                    let tap = time * area + place;
+                    block[(tap * INPUTS + input - inputs.start) * self.width + out] = sum * self.factor;
+                }
+            }
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::Halves;
 use crate::model::graph::Activation;
 
 /// The norm at the end of a `ResBlock`.
@@ -103,15 +102,16 @@ impl Dc {
         }
     }
 
-    /// Makes the half that files lack the mirror of the other.
-    pub(in crate::model::config) fn mirror(&mut self, halves: Halves) {
-        if !halves.encoder {
-            self.encoder.clone_from(&self.decoder);
-            (self.unshuffles, self.encoder_out_shortcut) = (self.shuffles, self.decoder_in_shortcut);
-        } else if !halves.decoder {
-            self.decoder.clone_from(&self.encoder);
-            (self.shuffles, self.decoder_in_shortcut) = (self.unshuffles, self.encoder_out_shortcut);
-        }
+    /// Makes the encoder, which files lack, the mirror of the decoder.
+    pub(in crate::model::config) fn mirror_decoder(&mut self) {
+        self.encoder.clone_from(&self.decoder);
+        (self.unshuffles, self.encoder_out_shortcut) = (self.shuffles, self.decoder_in_shortcut);
+    }
+
+    /// Makes the decoder, which files lack, the mirror of the encoder.
+    pub(in crate::model::config) fn mirror_encoder(&mut self) {
+        self.decoder.clone_from(&self.encoder);
+        (self.shuffles, self.decoder_in_shortcut) = (self.unshuffles, self.encoder_out_shortcut);
     }
 
     /// Compares with `other` what weights show, by field: neither functions nor the shortcuts next

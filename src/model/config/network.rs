@@ -426,8 +426,9 @@ impl Network {
                     network.take_decoder_of(&known);
                 }
             }
-            Self::Dc(network) => network.mirror(halves),
-            Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) | Self::HunyuanVideo(_) => {}
+            Self::Dc(network) if !halves.encoder => network.mirror_decoder(),
+            Self::Dc(network) if !halves.decoder => network.mirror_encoder(),
+            Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) | Self::HunyuanVideo(_) | Self::Dc(_) => {}
         }
         self
     }

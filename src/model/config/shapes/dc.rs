@@ -35,8 +35,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
         shapes.extent("decoder.conv_in.weight", 1),
     ]);
     let latents = latents.ok_or(if halves.decoder { "decoder.conv_in.weight" } else { "encoder.conv_out.weight" })?;
-    network.mirror(halves);
-    Ok(AutoencoderConfig::new(Network::Dc(network), latents))
+    Ok(AutoencoderConfig::new(Network::Dc(network).seen_in(halves), latents))
 }
 
 /// True if most filters have as many channels as they need to move pixels: pairs of both numbers.
