@@ -40,7 +40,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("demo", &["io", "error"]),
     ("hub", &["io", "tensor", "error"]),
     ("tuning", &["gpu", "execution", "plan", "kernels", "model", "limits", "tensor", "error"]),
-    ("selftest", &["vae", "io", "gpu", "execution", "plan", "kernels", "limits", "tensor", "error"]),
+    ("selftest", &["vae", "io", "device", "gpu", "execution", "plan", "kernels", "limits", "tensor", "error"]),
     (
         "vae",
         &[
