@@ -18,7 +18,8 @@ pub(super) fn spread<T: Send, S>(
             work(&mut state, item);
         }
     };
-    if threads < 2 {
+    // A browser's module has one thread, and no code to start others.
+    if threads < 2 || cfg!(target_arch = "wasm32") {
         return run();
     }
     std::thread::scope(|scope| {
