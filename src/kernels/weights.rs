@@ -199,7 +199,7 @@ impl Taken {
 /// and their place stays in cache until all output channels are in it.
 const INPUTS: usize = 8;
 
-/// Values below which other threads are not worth their start.
+/// Values for each thread that make its start worth while.
 const ALONE: usize = 1 << 16;
 
 /// Packs `slice` of `values`, times `factor`. `values` are in the order of the file. A slice that
@@ -264,7 +264,7 @@ pub(crate) fn pack_into(
                 let places = tap.chunks_mut(INPUTS * width * element);
                 groups.iter_mut().zip(places).for_each(|(group, place)| group.push(place));
             }
-            let threads = if values.len() < ALONE { 1 } else { threads };
+            let threads = threads.min(groups.len()).min(values.len() / ALONE).max(1);
             let scratch = || vec![0.0_f32; times * area * INPUTS * width];
             spread(threads, groups.into_iter().enumerate(), scratch, |block, (group, places)| {
                 let inputs = group * INPUTS..c_in.min((group + 1) * INPUTS);
@@ -350,7 +350,7 @@ mod tests {
         let (c_in, c_out) = (53, 301);
         let values: Vec<f32> =
             (0..9 * c_in * c_out).map(|index| f32::from(u16::try_from(index % 1021).unwrap())).collect();
-        assert!(values.len() > ALONE);
+        assert!(values.len() > 2 * ALONE);
         for storage in [Storage::F32, Storage::F16] {
             let layout = WeightLayout::filter(1, 3, c_in, c_out);
             let alone = pack(&values, layout, WeightSlice::All, storage, 0.5);

@@ -146,12 +146,11 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
     const levels = await apart(page, `data:image/png;base64,${await screenshot(page)}`, session.server.route('/native.png', { file: join(ROOT, 'assets', 'demo.png') }));
     assert.ok(levels < 1, `${levels} levels from the native picture`);
-    await page.click('#example-picture');
-    await page.waitForFunction(() => document.querySelector('#caption')?.textContent === 'Original, not encoded yet');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
-    await page.click('#example-clip');
-    await page.waitForFunction(() => document.querySelector('#model-name')?.textContent === 'Demo model for clips');
-    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    for (const [example, said] of [['#example-picture', 'Encoded and decoded 384 × 256'], ['#example-clip', 'Decoded 29 frames']]) {
+      await page.click(example);
+      await page.waitForFunction((said) => document.body.dataset.state === 'failed' || document.querySelector('#status')?.textContent?.startsWith(said), {}, said);
+      assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    }
     assert.equal(await page.$eval('#unscaled', (box) => /** @type {HTMLInputElement} */ (box).checked), true, 'the settings stay');
   });
 

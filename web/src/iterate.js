@@ -125,7 +125,7 @@ export class Values {
     try {
       this.#iterator ??= iteratorOf(this.#iterable, this.#what);
       const { done, value } = await this.#iterator.next();
-      this.#isOver = Boolean(done);
+      if (done) this.#isOver = true;
       // Arrays may hold promises.
       return done ? { done } : { value: await value };
     } catch (error) {

@@ -35,5 +35,9 @@ export function stoppable(begin, free) {
     await free();
     return left;
   };
+  values.throw = async (error) => {
+    await values.return();
+    throw error;
+  };
   return values;
 }
