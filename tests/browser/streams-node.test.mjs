@@ -257,6 +257,7 @@ describe('a clip', () => {
       const ways = {
         encode: (stream) => model.encodeClip(stream).return(),
         decode: (stream) => model.clip(stream).return(),
+        thrown: (stream) => assert.rejects(model.encodeClip(stream).throw(new Error('enough')), /enough/),
         'decode of an encode': (stream) => model.clipStream(model.encodeClip(stream)).cancel(),
         'broken reader': (stream) => assert.rejects(model.clipStream(model.encodeClip(stream)).pipeTo(new WritableStream({ start: (controller) => controller.error(new Error('full')) })), /full/),
         'wrong options': (stream) => assert.rejects(model.encodeClip(stream, { pad: 'black' }).next(), /pad: expected one of repeat, mirror/),
@@ -281,6 +282,24 @@ describe('a clip', () => {
       await assert.rejects(model.encodeClip(locked).next(), /^WgvaeError: .*: expected a stream that nobody else reads, found a locked one$/);
       await assert.rejects(model.clip(locked, { output: 'raw' }).next(), /^WgvaeError: latents: expected a stream that nobody else reads, found a locked one$/);
     }
+  });
+
+  it('ends an iterator of the caller once, also if that answers late', async () => {
+    let returned = 0;
+    /** @type {(() => void) | undefined} */
+    let answer;
+    const iterator = {
+      next: () => new Promise((resolve) => { answer = () => resolve({ value: PICTURES[0], done: false }); }),
+      return: async () => { returned += 1; return { value: undefined, done: true }; },
+    };
+    const values = vae.encodeClip(/** @type {any} */ ({ [Symbol.asyncIterator]: () => iterator }));
+    const pending = values.next();
+    await until(() => answer !== undefined, 'it is asked');
+    await values.return();
+    answer?.();
+    assert.equal((await pending).done, true);
+    await values.return();
+    assert.equal(returned, 1);
   });
 
   it('closes the bitmaps that it has drawn of an array, however it ends', async (t) => {

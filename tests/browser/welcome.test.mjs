@@ -1,6 +1,6 @@
 // @ts-check
-// What somebody sees who has never heard of latents: a picture before anything is loaded, a place
-// for files, examples to click, one bar that never goes back, and tools that are folded away.
+// The page for somebody who has never heard of latents: a picture before anything is loaded, a
+// place for files, examples to click, one bar that never goes back, and tools folded away.
 
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
