@@ -5,7 +5,7 @@ use pulp::Arch;
 
 use crate::kernels::Variant;
 
-/// The memory of one binding, as f32. Kernels that store other types cast it.
+/// The memory of one binding, as f32. Kernels take it as the type that it holds.
 #[derive(Debug)]
 pub enum Binding<'a> {
     /// Memory that the kernel reads.
@@ -18,20 +18,20 @@ pub enum Binding<'a> {
 
 impl<'a> Binding<'a> {
     /// Returns the memory to read; nothing if the variant does not use the binding.
-    pub(super) fn read(self) -> &'a [f32] {
-        match self {
+    pub(super) fn read<T: bytemuck::Pod>(self) -> &'a [T] {
+        bytemuck::cast_slice(match self {
             Self::Read(values) => values,
             Self::Write(values) => values,
             Self::Unused => &[],
-        }
+        })
     }
 
     /// Returns the memory to write; nothing if the variant does not use the binding.
-    pub(super) fn write(self) -> &'a mut [f32] {
-        match self {
+    pub(super) fn write<T: bytemuck::Pod>(self) -> &'a mut [T] {
+        bytemuck::cast_slice_mut(match self {
             Self::Write(values) => values,
             Self::Read(_) | Self::Unused => &mut [],
-        }
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::stored::Stored;
 use crate::kernels::Variant;
 
 /// Runs `work` with the vectors of `arch`.
@@ -44,22 +45,14 @@ pub(super) fn count(arch: Arch) -> usize {
 
 /// Loads `count` channels from `at` on, at most a whole vector. Missing lanes are zero.
 #[inline(always)]
-pub(super) fn load<S: Simd>(simd: S, values: &[f32], at: usize, count: usize) -> S::f32s {
-    if count >= S::F32_LANES {
-        S::as_simd_f32s(&values[at..at + S::F32_LANES]).0[0]
-    } else {
-        simd.partial_load_f32s(&values[at..at + count])
-    }
+pub(super) fn load<S: Simd, E: Stored>(simd: S, values: &[E], at: usize, count: usize) -> S::f32s {
+    E::load(simd, values, at, count)
 }
 
 /// Stores `count` channels from `at` on, at most a whole vector.
 #[inline(always)]
-pub(super) fn store<S: Simd>(simd: S, values: &mut [f32], at: usize, count: usize, vector: S::f32s) {
-    if count >= S::F32_LANES {
-        S::as_mut_simd_f32s(&mut values[at..at + S::F32_LANES]).0[0] = vector;
-    } else {
-        simd.partial_store_f32s(&mut values[at..at + count], vector);
-    }
+pub(super) fn store<S: Simd, E: Stored>(simd: S, values: &mut [E], at: usize, count: usize, vector: S::f32s) {
+    E::store(simd, values, at, count, vector);
 }
 
 /// Returns factor * x.

@@ -9,6 +9,7 @@ mod lanes;
 mod parallel;
 mod prepared;
 mod states;
+mod stored;
 mod threads;
 mod turn;
 

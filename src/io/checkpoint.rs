@@ -83,6 +83,24 @@ impl Checkpoint {
         Self::assemble(name, sources, config).await
     }
 
+    /// Opens a .safetensors file whose tensors have the names and shapes that the network of
+    /// `family` uses, in diffusers' spelling: those of `model::networks::tensors_of_decoder` and
+    /// `tensors_of_encoder`. No published file needs this. It serves made-up weights, which have
+    /// no layout of their own.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a file that is not .safetensors; [`Error::MissingTensors`] if the
+    /// family keeps statistics of its latents among its weights and the file lacks them. Also the
+    /// errors of the source.
+    pub async fn of_family(source: Box<dyn ByteSource>, family: &'static Family) -> Result<Self> {
+        let (name, sources) = (source.name().to_owned(), vec![source]);
+        let tensors = Written::read(&sources).await?.tensors;
+        let mut checkpoint = Self::new(name, sources, tensors, Layout::Diffusers, Derived::of_family(family));
+        checkpoint.statistics = Statistics::read(&checkpoint).await?;
+        checkpoint.settle(family.config(), format!("the caller: family {}", family.name))?;
+        Ok(checkpoint)
+    }
+
     /// Sets which published model this is, if [`Self::scale`] is unknown or wrong. `FAMILIES` lists
     /// the names.
     ///
@@ -294,20 +312,8 @@ impl Checkpoint {
             stated.iter().try_for_each(|stated| derived.take_stated(stated))?;
             padding_mode.iter().try_for_each(|name| derived.take_padding_mode(name))?;
         }
-        let (layout, strange_in_encoder) = (names.layout, names.strange_in_encoder);
-        let (unscaled, unknown) = (derived.unscaled().clone(), LatentScale::Unknown { candidates: Vec::new() });
-        let mut checkpoint = Self {
-            name,
-            sources,
-            tensors,
-            layout,
-            strange_in_encoder,
-            derived,
-            statistics: None,
-            own_latents: OwnLatents::Unknown,
-            config: unscaled,
-            scale: unknown,
-        };
+        let mut checkpoint = Self::new(name, sources, tensors, names.layout, derived);
+        checkpoint.strange_in_encoder = names.strange_in_encoder;
         checkpoint.statistics = Statistics::read(&checkpoint).await?;
         checkpoint.own_latents = own_latents.unwrap_or_else(|| checkpoint.own_latents_by_name(hint));
         match config {
@@ -318,6 +324,28 @@ impl Checkpoint {
             None => checkpoint.decide(hint)?,
         }
         Ok(checkpoint)
+    }
+
+    /// Creates a checkpoint without statistics, whose scale is unknown.
+    fn new(
+        name: String,
+        sources: Vec<Box<dyn ByteSource>>,
+        tensors: BTreeMap<String, StoredTensor>,
+        layout: Layout,
+        derived: Derived,
+    ) -> Self {
+        Self {
+            name,
+            sources,
+            tensors,
+            layout,
+            strange_in_encoder: Vec::new(),
+            config: derived.unscaled().clone(),
+            derived,
+            statistics: None,
+            own_latents: OwnLatents::Unknown,
+            scale: LatentScale::Unknown { candidates: Vec::new() },
+        }
     }
 
     /// Takes config and scale from the weights alone.

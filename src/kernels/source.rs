@@ -59,6 +59,11 @@ impl Variant {
         self.value(name) == Some(Value::Bool(true))
     }
 
+    /// True if the type `name` holds f32.
+    pub fn holds_f32(&self, name: &str) -> bool {
+        matches!(self.value(name), Some(Value::Type("vec4<f32>" | "vec2<f32>")))
+    }
+
     /// Returns the value of the integer constant `name`, or 0 if it is not set.
     pub fn number(&self, name: &str) -> u32 {
         match self.value(name) {

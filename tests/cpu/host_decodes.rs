@@ -22,53 +22,58 @@ fn cpu(threads: usize) -> Cpu {
     Cpu::new(&CpuOptions { threads: Some(threads), ..CpuOptions::default() }).unwrap()
 }
 
+const NETWORKS: [&str; 37] = [
+    "toy_odd",
+    "toy_no_attention",
+    "toy_reflect",
+    "toy_reflect_direct",
+    "toy_replicate",
+    "toy_circular",
+    "toy_circular_direct",
+    "toy_hunyuan_image_reflect",
+    "toy_flux2",
+    "toy_flux2_small_decoder",
+    "toy_ideogram4",
+    "toy_fibo2",
+    "taesd",
+    "taesd3",
+    "toy_tiny",
+    "taef2",
+    "toy_taeqi2_1",
+    "toy_taesana",
+    "toy_taew2_1",
+    "toy_lighttaew2_1",
+    "toy_taew2_2",
+    "toy_taeltx2_3",
+    "toy_wan",
+    "toy_wan_one_block",
+    "toy_wan_odd",
+    "toy_wan_upscale2x",
+    "toy_qwen2d",
+    "toy_hunyuan_image",
+    "toy_hunyuan_image_uneven",
+    "toy_hunyuan_image_narrow",
+    "toy_hunyuan_video",
+    "toy_hunyuan_video_uneven",
+    "toy_sana",
+    "toy_dc_ae",
+    "toy_dc_ae_narrow",
+    "toy_dc_ae_batch",
+    "toy_seedvr",
+];
+
 #[test]
 fn every_network_agrees_with_its_class() {
-    for name in [
-        "toy_odd",
-        "toy_no_attention",
-        "toy_reflect",
-        "toy_reflect_direct",
-        "toy_replicate",
-        "toy_circular",
-        "toy_circular_direct",
-        "toy_hunyuan_image_reflect",
-        "toy_flux2",
-        "toy_flux2_small_decoder",
-        "toy_ideogram4",
-        "toy_fibo2",
-        "taesd",
-        "taesd3",
-        "toy_tiny",
-        "taef2",
-        "toy_taeqi2_1",
-        "toy_taesana",
-        "toy_taew2_1",
-        "toy_lighttaew2_1",
-        "toy_taew2_2",
-        "toy_taeltx2_3",
-        "toy_wan",
-        "toy_wan_one_block",
-        "toy_wan_odd",
-        "toy_wan_upscale2x",
-        "toy_qwen2d",
-        "toy_hunyuan_image",
-        "toy_hunyuan_image_uneven",
-        "toy_hunyuan_image_narrow",
-        "toy_hunyuan_video",
-        "toy_hunyuan_video_uneven",
-        "toy_sana",
-        "toy_dc_ae",
-        "toy_dc_ae_narrow",
-        "toy_dc_ae_batch",
-        "toy_seedvr",
-    ] {
-        check_family(&Golden::open(name), name, &Device::Cpu(cpu(2)), Precision::Auto);
+    for precision in [Precision::F32, Precision::F16] {
+        for name in NETWORKS {
+            check_family(&Golden::open(name), name, &Device::Cpu(cpu(2)), precision);
+        }
     }
 }
 
-fn decode(cpu: &Cpu, golden: &Golden, budget: Option<Bytes>) -> (Vec<f32>, Bytes) {
-    let mut vae = block_on(Vae::load(cpu, &checkpoint(golden), LoadOptions::default())).unwrap();
+fn decode(cpu: &Cpu, golden: &Golden, precision: Precision, budget: Option<Bytes>) -> (Vec<f32>, Bytes) {
+    let options = LoadOptions { precision, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(cpu, &checkpoint(golden), options)).unwrap();
     let latents = Latents::new(golden.latents()).unwrap();
     let options = DecodeOptions { memory_budget: budget, ..DecodeOptions::default() };
     let decoded = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
@@ -78,60 +83,71 @@ fn decode(cpu: &Cpu, golden: &Golden, budget: Option<Bytes>) -> (Vec<f32>, Bytes
 
 #[test]
 fn budgets_and_threads_change_no_bit() {
-    for name in ["toy_odd", "toy_reflect", "toy_circular"] {
-        let golden = Golden::open(name);
-        let (whole, peak) = decode(&cpu(2), &golden, None);
-        for (part, threads) in [(9, 1), (8, 3)] {
-            let budget = Bytes(peak.0 / 10 * part);
-            let (pixels, peak) = decode(&cpu(threads), &golden, Some(budget));
-            assert!(peak <= budget, "{name}: {peak} of {budget}");
-            assert_same_bits(&pixels, &whole, &format!("{name} within {budget} on {threads} threads"));
+    for precision in [Precision::F32, Precision::F16] {
+        for name in ["toy_odd", "toy_reflect", "toy_circular", "toy_dc_ae"] {
+            let golden = Golden::open(name);
+            let (whole, peak) = decode(&cpu(2), &golden, precision, None);
+            for (part, threads) in [(9, 1), (8, 3)] {
+                let budget = Bytes(peak.0 / 10 * part);
+                let (pixels, peak) = decode(&cpu(threads), &golden, precision, Some(budget));
+                assert!(peak <= budget, "{name}: {peak} of {budget}");
+                let what = format!("{name} in {precision:?} within {budget} on {threads} threads");
+                assert_same_bits(&pixels, &whole, &what);
+            }
         }
     }
 }
 
+const CLIPS: [&str; 13] = [
+    "clip_wan",
+    "clip_wan_odd",
+    "clip_wan22",
+    "clip_hunyuan_video",
+    "clip_seedvr",
+    "clip_taew2_1",
+    "clip_lighttaew2_1",
+    "clip_taecvx",
+    "clip_taecvx_odd",
+    "clip_taeh3",
+    "clip_taeltx2_3",
+    "clip_ltx2",
+    "clip_ltx2_3",
+];
+
 #[test]
 fn clips_agree_with_their_class() {
-    let names = [
-        "clip_wan",
-        "clip_wan_odd",
-        "clip_wan22",
-        "clip_hunyuan_video",
-        "clip_seedvr",
-        "clip_taew2_1",
-        "clip_lighttaew2_1",
-        "clip_taecvx",
-        "clip_taecvx_odd",
-        "clip_taeh3",
-        "clip_taeltx2_3",
-        "clip_ltx2",
-        "clip_ltx2_3",
-    ];
-    for name in names {
-        let golden = Golden::open(name);
-        let cpu = cpu(2);
-        let load = LoadOptions { directions: Directions::Both, clips: true, ..LoadOptions::default() };
-        let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), load)).unwrap();
-        let (frames, plans) = clip_runs::decode(&mut vae, &latents_of(&golden.latents()), None);
-        clip_runs::check(&golden, &format!("{name} frames"), "frames", &frames, Precision::F32);
-        assert_eq!(cpu.ledger().peak(), plans.peak(), "{name}: bytes counted and predicted");
-        let (moments, _) = clip_runs::encode(&mut vae, &golden.pixels().unwrap(), None);
-        clip_runs::check(&golden, &format!("{name} moments"), "moments", &moments, Precision::F32);
-        if !["clip_wan", "clip_seedvr"].contains(&name) {
-            // Frames of the others are so small that no plan takes less.
-            continue;
+    for precision in [Precision::F32, Precision::F16] {
+        for name in CLIPS {
+            check_clip(name, precision);
         }
-        // The CPU has no other memory for states that a budget would move elsewhere.
-        let budget = Bytes(plans.peak().0 / 100 * 99);
-        let latents = latents_of(&golden.latents());
-        drop(vae);
-        cpu.ledger().restart_peak();
-        let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), load)).unwrap();
-        let (within, plans) = clip_runs::decode(&mut vae, &latents, Some(budget));
-        assert!(plans.peak() <= budget, "{name}: {} within {budget}", plans.peak());
-        assert_eq!((cpu.ledger().peak(), plans.host_bytes()), (plans.peak(), Bytes(0)), "{name} within {budget}");
-        clip_runs::assert_same_bits(&within, &frames, &format!("{name} within {budget}"));
     }
+}
+
+/// Decodes and encodes the clip of fixture `name`, and decodes some within a smaller budget.
+fn check_clip(name: &str, precision: Precision) {
+    let golden = Golden::open(name);
+    let cpu = cpu(2);
+    let load = LoadOptions { precision, directions: Directions::Both, clips: true, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), load)).unwrap();
+    let (frames, plans) = clip_runs::decode(&mut vae, &latents_of(&golden.latents()), None);
+    clip_runs::check(&golden, &format!("{name} frames"), "frames", &frames, precision);
+    assert_eq!(cpu.ledger().peak(), plans.peak(), "{name}: bytes counted and predicted");
+    let (moments, _) = clip_runs::encode(&mut vae, &golden.pixels().unwrap(), None);
+    clip_runs::check(&golden, &format!("{name} moments"), "moments", &moments, precision);
+    if !["clip_wan", "clip_seedvr"].contains(&name) {
+        // Frames of the others are so small that no plan takes less.
+        return;
+    }
+    // The CPU has no other memory for states that a budget would move elsewhere.
+    let budget = Bytes(plans.peak().0 / 100 * 99);
+    let latents = latents_of(&golden.latents());
+    drop(vae);
+    cpu.ledger().restart_peak();
+    let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), load)).unwrap();
+    let (within, plans) = clip_runs::decode(&mut vae, &latents, Some(budget));
+    assert!(plans.peak() <= budget, "{name}: {} within {budget}", plans.peak());
+    assert_eq!((cpu.ledger().peak(), plans.host_bytes()), (plans.peak(), Bytes(0)), "{name} within {budget}");
+    clip_runs::assert_same_bits(&within, &frames, &format!("{name} within {budget}"));
 }
 
 /// Tests the last frames and moments of 33 latents, far beyond what any filter sees of the first.
@@ -186,7 +202,7 @@ fn a_decode_may_be_cancelled_at_any_step() {
 #[test]
 fn too_little_memory_takes_a_smaller_plan_or_is_an_error() {
     let golden = Golden::open("toy_odd");
-    let (wanted, peak) = decode(&cpu(2), &golden, None);
+    let (wanted, peak) = decode(&cpu(2), &golden, Precision::Auto, None);
     let checkpoint = checkpoint(&golden);
     let latents = Latents::new(golden.latents()).unwrap();
     for (part, fits) in [(85, true), (5, false)] {
@@ -215,9 +231,7 @@ fn options_without_a_meaning_are_errors() {
     let none = Cpu::new(&CpuOptions { threads: Some(0), ..CpuOptions::default() });
     assert!(none.unwrap_err().to_string().contains("number of threads: expected 1 or more, found 0"));
     let golden = Golden::open("toy_odd");
-    for precision in [Precision::F16, Precision::Fast] {
-        let options = LoadOptions { precision, ..LoadOptions::default() };
-        let error = block_on(Vae::load(&cpu(1), &checkpoint(&golden), options)).unwrap_err().to_string();
-        assert!(error.contains("precision: expected auto or f32, on the CPU"), "{error}");
-    }
+    let options = LoadOptions { precision: Precision::Fast, ..LoadOptions::default() };
+    let error = block_on(Vae::load(&cpu(1), &checkpoint(&golden), options)).unwrap_err().to_string();
+    assert!(error.contains("precision: expected f16 or f32, on the CPU, found fast"), "{error}");
 }

@@ -37,20 +37,23 @@ const KERNELS: [&str; 22] = [
     "winograd_weights",
 ];
 
-/// True for launches as plans for the host have them: f32, and products of rows with blocks of 16
-/// columns.
+/// True for launches as plans for the host have them: f32 or halves, and products of rows with
+/// blocks of 16 columns.
 fn runs_on_the_host(problem: &Problem) -> bool {
     let variant = &problem.launch.variant;
-    let is_f32 = |value: Value| match value {
-        Value::Type(text) => [Storage::F32.wgsl_type(), Storage::F32.wgsl_pair()].contains(&text),
+    let is_known = |value: Value| match value {
+        Value::Type(text) => STORAGES.iter().any(|known| [known.wgsl_type(), known.wgsl_pair()].contains(&text)),
         Value::Bool(_) | Value::U32(_) => true,
     };
     let of_rows = || bytemuck::pod_read_unaligned::<MatmulParams>(&problem.launch.params).a_column == 1;
     KERNELS.contains(&variant.file)
-        && variant.values.iter().all(|(_, value)| is_f32(*value))
+        && variant.values.iter().all(|(_, value)| is_known(*value))
         && !variant.flag("HALVES")
         && (variant.file != "matmul" || (variant.number("TILE_N") == 4 && of_rows()))
 }
+
+/// Storages of plans for the host.
+const STORAGES: [Storage; 2] = [Storage::F32, Storage::PackedF16];
 
 fn lend(memory: Option<&mut Vec<f32>>, access: Access) -> Binding<'_> {
     match (memory, access) {

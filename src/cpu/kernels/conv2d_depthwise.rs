@@ -5,17 +5,18 @@ use pulp::{Simd, WithSimd};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{Activate, dispatch, load, store};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::conv2d_depthwise::DepthwiseParams;
 
 /// Channels whose pixels are copied together, so that the pixels that a row sees stay in cache.
 const BLOCK: usize = 64;
 
 /// A launch, for all of its rows.
-struct Convolution<'a> {
+struct Convolution<'a, E> {
     p: DepthwiseParams,
     side: usize,
     /// `[rows, w, c]`.
-    x: &'a [f32],
+    x: &'a [E],
     /// `[side, side, c]`.
     weights: &'a [f32],
     bias: &'a [f32],
@@ -24,26 +25,27 @@ struct Convolution<'a> {
 }
 
 /// One row of the output.
-struct Row<'a, 'y> {
-    convolution: &'a Convolution<'a>,
+struct Row<'a, 'y, E, O> {
+    convolution: &'a Convolution<'a, E>,
     y: usize,
     /// `[w, c]`.
-    row: &'y mut [f32],
+    row: &'y mut [O],
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
     let p: DepthwiseParams = call.params();
     let arch = call.arch;
     let (side, gated, activate) =
         (at(call.variant.number("SIDE")), call.variant.flag("GATED"), Activate::of(call.variant));
     let [x, weights, bias, y] = call.take();
-    let convolution = Convolution { p, side, x: x.read(), weights: weights.read(), bias: bias.read(), activate, gated };
+    let convolution =
+        Convolution { p, side, x: x.read::<E>(), weights: weights.read(), bias: bias.read(), activate, gated };
     let row = at(p.width) * at4(p.y_channels4);
-    let rows = y.write()[at(p.y0 - p.y_row0) * row..].par_chunks_mut(row).take(at(p.rows)).enumerate();
+    let rows = y.write::<O>()[at(p.y0 - p.y_row0) * row..].par_chunks_mut(row).take(at(p.rows)).enumerate();
     rows.for_each(|(index, row)| dispatch(arch, Row { convolution: &convolution, y: at(p.y0) + index, row }));
 }
 
-impl WithSimd for Row<'_, '_> {
+impl<E: Stored, O: Stored> WithSimd for Row<'_, '_, E, O> {
     type Output = ();
 
     #[inline(always)]
@@ -52,27 +54,29 @@ impl WithSimd for Row<'_, '_> {
         let p = &convolution.p;
         let (width, channels) = (at(p.width), at4(p.y_channels4));
         let mut seen = vec![0.0; convolution.side * (width + convolution.side - 1) * BLOCK];
+        let mut gates = vec![0.0_f32; if convolution.gated { width * BLOCK } else { 0 }];
         for first in (0..channels).step_by(BLOCK) {
             let count = BLOCK.min(channels - first);
-            convolution.bring(simd, &mut seen, y, (first, count));
-            convolution.row(simd, &seen, (first, count), |column, lane, lanes, value| {
-                store(simd, row, column * channels + first + lane, lanes, value);
-            });
             if convolution.gated {
                 let second = channels + first;
                 convolution.bring(simd, &mut seen, y, (second, count));
                 convolution.row(simd, &seen, (second, count), |column, lane, lanes, gate| {
-                    let at = column * channels + first + lane;
                     let gate = simd.mul_f32s(Activate::Silu.apply(simd, gate), simd.splat_f32s(p.gate_scale));
-                    let value = simd.mul_f32s(load(simd, row, at, lanes), gate);
-                    store(simd, row, at, lanes, value);
+                    store(simd, &mut gates, column * BLOCK + lane, lanes, gate);
                 });
             }
+            convolution.bring(simd, &mut seen, y, (first, count));
+            convolution.row(simd, &seen, (first, count), |column, lane, lanes, mut value| {
+                if convolution.gated {
+                    value = simd.mul_f32s(value, load(simd, &gates, column * BLOCK + lane, lanes));
+                }
+                store(simd, row, column * channels + first + lane, lanes, value);
+            });
         }
     }
 }
 
-impl Convolution<'_> {
+impl<E: Stored> Convolution<'_, E> {
     /// Copies `count` channels from `first` on of the pixels that row `y` sees, activated:
     /// `[side, w + side - 1, BLOCK]`. Pixels beyond the image stay zero.
     #[inline(always)]

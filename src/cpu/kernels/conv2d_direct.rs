@@ -6,16 +6,20 @@ use super::border::{place_of, read_at};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{self, dispatch, load, relu, store};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::conv2d_direct::Conv2dDirectParams;
 
 /// Neighbouring pixels whose sums stay in registers.
 const PIXELS: usize = 8;
 
+/// Columns that their filters see.
+const SEEN: usize = PIXELS + 2;
+
 /// A launch, for all of its rows.
-struct Convolution<'a> {
+struct Convolution<'a, E> {
     p: Conv2dDirectParams,
     /// `[rows, w, frames_in, c_in]`.
-    x: &'a [f32],
+    x: &'a [E],
     /// `[times, 3, 3, c_in, columns]`.
     w: Vec<f32>,
     /// Output channels, padded to whole vectors.
@@ -29,38 +33,42 @@ struct Convolution<'a> {
 }
 
 /// One row of the output.
-struct Row<'a, 'y> {
-    convolution: &'a Convolution<'a>,
+struct Row<'a, 'y, E, O> {
+    convolution: &'a Convolution<'a, E>,
     y: i64,
     /// `[w, frames, c_out]`.
-    row: &'y mut [f32],
+    row: &'y mut [O],
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
     let p: Conv2dDirectParams = call.params();
     let arch = call.arch;
     let (times, doubled) = (at(call.variant.number("TAPS_T")), call.variant.number("SHIFT") == 1);
     let (relu, beyond) = (call.variant.flag("RELU"), call.variant.number("BEYOND"));
     let [x, w, bias, y] = call.take();
-    let (w, columns) = padded(arch, w.read(), at4(p.c_out4));
-    let convolution = Convolution { p, x: x.read(), w, columns, bias: bias.read(), times, doubled, beyond, relu };
+    let (w, columns) = padded(arch, w.read::<E>(), at4(p.c_out4));
+    let convolution = Convolution { p, x: x.read::<E>(), w, columns, bias: bias.read(), times, doubled, beyond, relu };
     let first = usize::try_from(i64::from(p.y0) - i64::from(p.y_row0)).unwrap_or(usize::MAX);
     let row = at(p.width) * at(p.frames) * at4(p.c_out4);
-    y.write()[first * row..].par_chunks_mut(row).take(at(p.rows)).enumerate().for_each(|(index, row)| {
+    y.write::<O>()[first * row..].par_chunks_mut(row).take(at(p.rows)).enumerate().for_each(|(index, row)| {
         dispatch(arch, Row { convolution: &convolution, y: i64::from(p.y0) + index as i64, row });
     });
 }
 
+/// The input channels, `[times, c_in]`, of the pixels that the filters of [`PIXELS`] pixels see.
+/// `None` beyond the image.
+type Seen<'a> = [[Option<&'a [f32]>; SEEN]; 3];
+
 /// Returns rows of `columns` floats, padded with zeros to whole vectors, and their length then. So
 /// a convolution to three channels loads whole vectors, too.
-fn padded(arch: Arch, w: &[f32], columns: usize) -> (Vec<f32>, usize) {
+fn padded<E: Stored>(arch: Arch, w: &[E], columns: usize) -> (Vec<f32>, usize) {
     let wide = columns.next_multiple_of(lanes::count(arch));
     let rows = w.chunks_exact(columns);
     let zeros = wide - columns;
-    (rows.flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0.0, zeros))).collect(), wide)
+    (rows.flat_map(|row| row.iter().map(|value| value.get()).chain(std::iter::repeat_n(0.0, zeros))).collect(), wide)
 }
 
-impl Convolution<'_> {
+impl<E: Stored> Convolution<'_, E> {
     /// Returns the first float of x of a pixel of the image, or `None` outside.
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
@@ -72,38 +80,56 @@ impl Convolution<'_> {
         let index = row_of_x * i64::from(p.x_width) + (column >> shift);
         Some(usize::try_from(index).unwrap_or(usize::MAX) * at(p.frames_in) * at4(p.c_in4))
     }
+
+    /// Returns what the filters of the pixels of row `y` from `first` on see, where it lies or in
+    /// `space`.
+    fn seen<'a>(&'a self, y: i64, frame: usize, first: usize, space: &'a mut [f32]) -> Seen<'a> {
+        let c_in = at4(self.p.c_in4);
+        let mut seen = [[None; SEEN]; 3];
+        let spaces = space.chunks_exact_mut(self.times * c_in);
+        for (index, (pixel, space)) in seen.as_flattened_mut().iter_mut().zip(spaces).enumerate() {
+            let (row, column) = (y + (index / SEEN) as i64 - 1, (first + index % SEEN) as i64 - 1);
+            if let Some(place) = self.pixel(row, column) {
+                let x = &self.x[place + frame * c_in..][..space.len()];
+                *pixel = E::floats(x).or_else(|| {
+                    E::widen(x, space);
+                    Some(space)
+                });
+            }
+        }
+        seen
+    }
 }
 
-impl WithSimd for Row<'_, '_> {
+impl<E: Stored, O: Stored> WithSimd for Row<'_, '_, E, O> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let p = &self.convolution.p;
+        let mut space = vec![0.0; 3 * SEEN * self.convolution.times * at4(p.c_in4)];
         for frame in 0..at(p.frames) {
             for first in (0..at(p.width)).step_by(PIXELS) {
+                let seen = self.convolution.seen(self.y, frame, first, &mut space);
                 for column in (0..at4(p.c_out4)).step_by(S::F32_LANES) {
-                    self.pixels(simd, frame, first, column);
+                    self.pixels(simd, &seen, (frame, first, column));
                 }
             }
         }
     }
 }
 
-impl Row<'_, '_> {
+impl<E: Stored, O: Stored> Row<'_, '_, E, O> {
     /// Computes a vector of channels of [`PIXELS`] pixels from `first` on.
     #[inline(always)]
-    fn pixels<S: Simd>(&mut self, simd: S, frame: usize, first: usize, column: usize) {
-        let Convolution { p, x, w, columns, bias, times, relu: cut, .. } = self.convolution;
+    fn pixels<S: Simd>(&mut self, simd: S, seen: &Seen<'_>, (frame, first, column): (usize, usize, usize)) {
+        let Convolution { p, w, columns, bias, times, relu: cut, .. } = self.convolution;
         let (c_in, c_out) = (at4(p.c_in4), at4(p.c_out4));
         let mut sums = [simd.splat_f32s(0.0); PIXELS];
         for tap in 0..times * 9 {
-            let row = self.y + (tap / 3 % 3) as i64 - 1;
-            let sources: [Option<&[f32]>; PIXELS] = std::array::from_fn(|pixel| {
-                let column = (first + pixel + tap % 3) as i64 - 1;
-                let index = self.convolution.pixel(row, column)?;
-                Some(&x[index + (frame + tap / 9) * c_in..][..c_in])
-            });
+            let row = &seen[tap / 3 % 3][tap % 3..];
+            let sources: [Option<&[f32]>; PIXELS] =
+                std::array::from_fn(|pixel| Some(&row[pixel]?[tap / 9 * c_in..][..c_in]));
             for k in 0..c_in {
                 let weight = load(simd, w, (tap * c_in + k) * columns + column, S::F32_LANES);
                 for (sum, source) in sums.iter_mut().zip(&sources) {

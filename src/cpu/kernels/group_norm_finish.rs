@@ -8,7 +8,8 @@ use crate::kernels::group_norm::FinishParams;
 pub(super) fn run(mut call: Call<'_>) {
     let p: FinishParams = call.params();
     let [moments, weight, bias, norm] = call.take();
-    let (moments, weight, bias, norm) = (moments.read(), weight.read(), bias.read(), norm.write());
+    let (moments, weight, bias, norm) =
+        (moments.read::<f32>(), weight.read::<f32>(), bias.read::<f32>(), norm.write::<f32>());
     let (group, groups) = (at(p.channels_per_group), at(p.channels / p.channels_per_group));
     let norms: Vec<[f64; 2]> = (0..at(p.frames) * groups)
         .into_par_iter()

@@ -5,30 +5,31 @@ use pulp::{Simd, WithSimd};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{at_least_zero, dispatch, load, store};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::group_norm::StatsParams;
 
 /// One run of pixels.
-struct Run<'a, 'm> {
+struct Run<'a, 'm, E> {
     /// `[pixels, c]`.
-    x: &'a [f32],
+    x: &'a [E],
     channels: usize,
     /// `[c / 4, 3, 4]`.
     moments: &'m mut [f32],
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let p: StatsParams = call.params();
     let arch = call.arch;
     let [x, moments] = call.take();
     let channels = at4(p.channels4);
-    let x = &x.read()[at4(p.x_offset)..][..at(p.pixels) * channels];
-    let moments = moments.write()[at(p.moments_offset) * channels * 3..].par_chunks_mut(channels * 3);
+    let x = &x.read::<E>()[at4(p.x_offset)..][..at(p.pixels) * channels];
+    let moments = moments.write::<f32>()[at(p.moments_offset) * channels * 3..].par_chunks_mut(channels * 3);
     x.par_chunks(at(p.run) * channels)
         .zip(moments)
         .for_each(|(x, moments)| dispatch(arch, Run { x, channels, moments }));
 }
 
-impl WithSimd for Run<'_, '_> {
+impl<E: Stored> WithSimd for Run<'_, '_, E> {
     type Output = ();
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use crate::tensor::rgba8::NOT_FINITE;
 pub(super) fn run(mut call: Call<'_>) {
     let p: ImageCheckParams = call.params();
     let [y] = call.take();
-    let y: &mut [u32] = bytemuck::cast_slice_mut(y.write());
+    let y: &mut [u32] = y.write();
     let (pixels, words) = y.split_at_mut(at(p.check));
     let words = &mut words[..at(CHECK_WORDS)];
     words.fill(0);

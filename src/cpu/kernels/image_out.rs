@@ -9,8 +9,8 @@ pub(super) fn run(mut call: Call<'_>) {
     let p: ImageOutParams = call.params();
     let (bgra, alpha) = (call.variant.flag("BGRA"), call.variant.flag("ALPHA"));
     let [x, y] = call.take();
-    let x = x.read().as_chunks::<4>().0;
-    let y: &mut [u32] = bytemuck::cast_slice_mut(y.write());
+    let x = x.read::<f32>().as_chunks::<4>().0;
+    let y: &mut [u32] = y.write();
     let (width, height) = (at(p.width), at(p.pixels / p.width));
     y.par_chunks_mut(at(p.stride)).take(height * at(p.frames)).enumerate().for_each(|(row, y)| {
         let (frame, row) = (row / height, row % height);

@@ -5,40 +5,42 @@ use pulp::{Simd, WithSimd};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{dispatch, load, relu, store};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::{Stored, floats};
 use crate::kernels::linear_attention::ApplyParams;
 
 /// One pixel.
-struct Pixel<'a, 'y> {
+struct Pixel<'a, 'y, E> {
     /// `[heads, 3, head]`.
-    x: &'a [f32],
+    x: &'a [E],
     /// `[heads, head + 1, head]`.
     table: &'a [f32],
     /// Channels of a head.
     head: usize,
     eps: f32,
-    y: &'y mut [f32],
+    y: &'y mut [E],
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let p: ApplyParams = call.params();
     let arch = call.arch;
     let head = at4(call.variant.number("HEAD4"));
     let [x, table, y] = call.take();
     let (table, channels) = (table.read(), at(p.heads) * head);
-    let x = x.read()[at4(p.x_offset)..].par_chunks(3 * channels).take(at(p.pixels));
-    let y = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_channels4));
+    let x = x.read::<E>()[at4(p.x_offset)..].par_chunks(3 * channels).take(at(p.pixels));
+    let y = y.write::<E>()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_channels4));
     x.zip(y).for_each(|(x, y)| dispatch(arch, Pixel { x, table, head, eps: p.eps, y: &mut y[..channels] }));
 }
 
-impl WithSimd for Pixel<'_, '_> {
+impl<E: Stored> WithSimd for Pixel<'_, '_, E> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { x, table, head, eps, y } = self;
+        let mut space = Vec::new();
         let heads = x.chunks_exact(3 * head).zip(table.chunks_exact((head + 1) * head));
         for ((x, table), y) in heads.zip(y.chunks_exact_mut(head)) {
-            let (query, keys) = (&x[..head], &table[head * head..]);
+            let (query, keys) = (floats(&x[..head], &mut space), &table[head * head..]);
             let mut products = simd.splat_f32s(0.0);
             for lane in (0..head).step_by(S::F32_LANES) {
                 let lanes = S::F32_LANES.min(head - lane);

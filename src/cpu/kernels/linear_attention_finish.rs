@@ -8,8 +8,8 @@ pub(super) fn run(mut call: Call<'_>) {
     let p: FinishParams = call.params();
     let [sums, table] = call.take();
     let length = at4(p.elements);
-    let sums = &sums.read()[..at(p.runs) * length];
-    table.write()[..length].par_iter_mut().enumerate().for_each(|(index, element)| {
+    let sums = &sums.read::<f32>()[..at(p.runs) * length];
+    table.write::<f32>()[..length].par_iter_mut().enumerate().for_each(|(index, element)| {
         *element = sums.iter().skip(index).step_by(length).sum();
     });
 }

@@ -11,6 +11,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{dispatch, load, store};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::{Stored, floats};
 use crate::kernels::matmul::MatmulParams;
 
 /// Rows of a task: they stay in the second cache while all columns pass, and are whole tiles of
@@ -33,9 +34,9 @@ struct Finish<'a> {
 
 /// The operands of one batch entry of one frame.
 #[derive(Clone, Copy)]
-struct Product<'a> {
-    a: &'a [f32],
-    b: &'a [f32],
+struct Product<'a, E> {
+    a: &'a [E],
+    b: &'a [E],
     /// Floats from row to row of a.
     a_row: usize,
     /// Rows of a.
@@ -51,14 +52,14 @@ struct Product<'a> {
     finish: Finish<'a>,
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
     let p: MatmulParams = call.params();
     let arch = call.arch;
     let [has_bias, accumulate, with_factors, transposed] =
         ["HAS_BIAS", "ACCUMULATE", "ROW_FACTORS", "TRANSPOSED"].map(|flag| call.variant.flag(flag));
     let frames = at(call.workgroups[2] / p.batch);
     let [a, b, bias, row_factors, c] = call.take();
-    let (a, b, c) = (a.read(), b.read(), c.write());
+    let (a, b, c) = (a.read::<E>(), b.read::<E>(), c.write::<O>());
     assert!(p.a_column == 1, "the rows of a follow one another");
     let finish = Finish {
         scale: p.scale,
@@ -94,7 +95,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let in_rows = if p.c_batch < p.c_row { batch } else { 1 };
     let c_batch = if in_rows < batch { at4(p.c_batch) } else { c.len() };
     let entries = c.chunks_mut(c_batch).take(batch / in_rows).enumerate();
-    let tasks: Vec<(usize, usize, &mut [f32])> = entries
+    let tasks: Vec<(usize, usize, &mut [O])> = entries
         .flat_map(|(entry, c)| {
             let tasks = c.chunks_mut(ROWS * c_row).take(at(p.m_stored).div_ceil(ROWS)).enumerate();
             tasks.map(move |(task, c)| (entry, task * ROWS, c))
@@ -110,28 +111,28 @@ pub(super) fn run(mut call: Call<'_>) {
 }
 
 /// Some rows of a product.
-struct Rows<'a, 'c> {
-    product: Product<'a>,
+struct Rows<'a, 'c, E, O> {
+    product: Product<'a, E>,
     /// First row of a.
     first: usize,
     rows: usize,
     /// These rows of c.
-    c: &'c mut [f32],
+    c: &'c mut [O],
     c_row: usize,
 }
 
-fn rows_of(arch: Arch, Rows { product, first, rows, c, c_row }: Rows<'_, '_>) {
+fn rows_of<E: Stored, O: Stored>(arch: Arch, Rows { product, first, rows, c, c_row }: Rows<'_, '_, E, O>) {
     let computed = rows.min(product.m.saturating_sub(first));
     // Rows after the last of a are padding.
     for row in computed..rows {
-        c[row * c_row..][..product.columns].fill(0.0);
+        c[row * c_row..][..product.columns].fill(O::zeroed());
     }
     if computed > 0 {
         dispatch(arch, Rows { product, first, rows: computed, c, c_row });
     }
 }
 
-impl WithSimd for Rows<'_, '_> {
+impl<E: Stored, O: Stored> WithSimd for Rows<'_, '_, E, O> {
     type Output = ();
 
     #[inline(always)]
@@ -147,31 +148,42 @@ impl WithSimd for Rows<'_, '_> {
     }
 }
 
-impl Rows<'_, '_> {
+impl<E: Stored, O: Stored> Rows<'_, '_, E, O> {
     /// Computes tiles of `M` rows by `V` vectors. The last columns, which fill no tile, come one
     /// vector at a time.
     #[inline(always)]
     fn columns<S: Simd, const M: usize, const V: usize>(mut self, simd: S) {
-        let lanes = S::F32_LANES;
-        let whole = self.product.columns / (V * lanes) * (V * lanes);
+        let (mut a_space, mut b_space) = (Vec::new(), Vec::new());
+        let a = self.product.rows(self.first, self.rows, &mut a_space);
+        let (lanes, columns) = (S::F32_LANES, self.product.columns);
+        let whole = columns / (V * lanes) * (V * lanes);
         for column in (0..whole).step_by(V * lanes) {
-            self.tiles::<S, M, V>(simd, column, lanes);
+            let b = self.product.columns::<S, V>(simd, column, lanes, &mut b_space);
+            self.tiles::<S, M, V>(simd, a, b, column, lanes);
         }
-        for column in (whole..self.product.columns).step_by(lanes) {
-            self.tiles::<S, M, 1>(simd, column, lanes.min(self.product.columns - column));
+        for column in (whole..columns).step_by(lanes) {
+            let count = lanes.min(columns - column);
+            let b = self.product.columns::<S, 1>(simd, column, count, &mut b_space);
+            self.tiles::<S, M, 1>(simd, a, b, column, count);
         }
     }
 
     /// Computes all rows of `V` vectors of columns from `column` on, of `count` columns each.
     #[inline(always)]
-    fn tiles<S: Simd, const M: usize, const V: usize>(&mut self, simd: S, column: usize, count: usize) {
-        let Product { a, a_row, depth, finish, .. } = self.product;
-        let b: [&[f32]; V] = std::array::from_fn(|vector| self.product.column(column + vector * S::F32_LANES, count));
+    fn tiles<S: Simd, const M: usize, const V: usize>(
+        &mut self,
+        simd: S,
+        (a, a_row): (&[f32], usize),
+        (b, b_row): ([&[f32]; V], usize),
+        column: usize,
+        count: usize,
+    ) {
+        let Product { depth, finish, .. } = self.product;
         for row in (0..self.rows).step_by(M) {
             // Rows beyond the last are computed as the last, and not stored.
             let rows: [&[f32]; M] =
-                std::array::from_fn(|index| &a[(self.first + (row + index).min(self.rows - 1)) * a_row..][..depth]);
-            let sums = sums(simd, rows, b, self.product.b_row, count);
+                std::array::from_fn(|index| &a[(row + index).min(self.rows - 1) * a_row..][..depth]);
+            let sums = sums(simd, rows, b, b_row, count);
             for (index, sums) in sums.into_iter().enumerate().take(self.rows - row) {
                 let c = &mut self.c[(row + index) * self.c_row..];
                 for (vector, sum) in sums.into_iter().enumerate() {
@@ -183,11 +195,59 @@ impl Rows<'_, '_> {
     }
 }
 
-impl<'a> Product<'a> {
-    /// Returns b from `column` on, up to the last row's `count` columns.
+impl<'a, E: Stored> Product<'a, E> {
+    /// Returns `count` rows of a from `first` on, and the floats from row to row: where they lie,
+    /// or in `space`.
     #[inline(always)]
-    fn column(&self, column: usize, count: usize) -> &'a [f32] {
-        &self.b[column / BLOCK * self.b_block + column % BLOCK..][..(self.depth - 1) * self.b_row + count]
+    fn rows<'s>(&self, first: usize, count: usize, space: &'s mut Vec<f32>) -> (&'s [f32], usize)
+    where
+        'a: 's,
+    {
+        let a = &self.a[first * self.a_row..];
+        if let Some(a) = E::floats(a) {
+            return (a, self.a_row);
+        }
+        space.resize(count * self.depth, 0.0);
+        for (a, row) in a.chunks(self.a_row).zip(space.chunks_exact_mut(self.depth)) {
+            E::widen(a, row);
+        }
+        (space, self.depth)
+    }
+
+    /// Returns `V` vectors of columns of b from `column` on, of `count` columns each, and the
+    /// floats from row to row: where they lie, or in `space`.
+    #[inline(always)]
+    fn columns<'s, S: Simd, const V: usize>(
+        &self,
+        simd: S,
+        column: usize,
+        count: usize,
+        space: &'s mut Vec<f32>,
+    ) -> ([&'s [f32]; V], usize)
+    where
+        'a: 's,
+    {
+        let lanes = S::F32_LANES;
+        let mut b: [&[E]; V] = [&[]; V];
+        let mut floats: [&[f32]; V] = [&[]; V];
+        for (vector, (b, floats)) in b.iter_mut().zip(&mut floats).enumerate() {
+            let column = column + vector * lanes;
+            *b = &self.b[column / BLOCK * self.b_block + column % BLOCK..][..(self.depth - 1) * self.b_row + count];
+            *floats = E::floats(b).unwrap_or_default();
+        }
+        if E::floats(&[]).is_some() {
+            return (floats, self.b_row);
+        }
+        space.resize(self.depth * V * lanes, 0.0);
+        for (k, row) in space.chunks_exact_mut(V * lanes).enumerate() {
+            for (vector, b) in b.iter().enumerate() {
+                store(simd, row, vector * lanes, lanes, load(simd, b, k * self.b_row, count));
+            }
+        }
+        for (vector, floats) in floats.iter_mut().enumerate() {
+            *floats = &space[vector * lanes..];
+        }
+        (floats, V * lanes)
     }
 }
 
@@ -227,7 +287,13 @@ impl Finish<'_> {
 
     /// Stores a vector of `count` columns from `column` on of row `row`, which begins with `c`.
     #[inline(always)]
-    fn store<S: Simd>(&self, simd: S, sum: S::f32s, (row, column, count): (usize, usize, usize), c: &mut [f32]) {
+    fn store<S: Simd, O: Stored>(
+        &self,
+        simd: S,
+        sum: S::f32s,
+        (row, column, count): (usize, usize, usize),
+        c: &mut [O],
+    ) {
         let mut value = self.scaled(simd, sum, column, count);
         if self.accumulate {
             value = simd.add_f32s(value, load(simd, c, column, count));
@@ -242,40 +308,45 @@ impl Finish<'_> {
 }
 
 /// One block of columns of a product, stored as rows.
-struct Transposed<'a, 'c> {
-    product: Product<'a>,
+struct Transposed<'a, 'c, E, O> {
+    product: Product<'a, E>,
     block: usize,
     /// The rows of c that the block's columns become.
-    c: &'c mut [f32],
+    c: &'c mut [O],
     c_row: usize,
     m_stored: usize,
 }
 
-impl WithSimd for Transposed<'_, '_> {
+impl<E: Stored, O: Stored> WithSimd for Transposed<'_, '_, E, O> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         const M: usize = 6;
-        let Product { a, a_row, depth, m, columns, b_row, finish, .. } = self.product;
+        let Product { a, a_row, depth, m, columns, finish, .. } = self.product;
+        let mut a_spaces: [Vec<f32>; M] = Default::default();
+        let mut b_space = Vec::new();
         let first = self.block * BLOCK;
         let last = columns.min(first + BLOCK);
         for column in (first..last).step_by(S::F32_LANES) {
             let count = S::F32_LANES.min(last - column);
-            let b = self.product.column(column, count);
+            let (b, b_row) = self.product.columns::<S, 1>(simd, column, count, &mut b_space);
             for row in (0..m).step_by(M) {
-                let rows: [&[f32]; M] = std::array::from_fn(|index| &a[(row + index).min(m - 1) * a_row..][..depth]);
-                let sums = sums(simd, rows, [b], b_row, count);
+                let mut rows: [&[f32]; M] = [&[]; M];
+                for (index, (space, floats_of_row)) in a_spaces.iter_mut().zip(&mut rows).enumerate() {
+                    *floats_of_row = floats(&a[(row + index).min(m - 1) * a_row..][..depth], space);
+                }
+                let sums = sums(simd, rows, b, b_row, count);
                 for (index, [sum]) in sums.into_iter().enumerate().take(m - row) {
                     let mut values = [0.0; BLOCK];
                     store(simd, &mut values, 0, count, finish.scaled(simd, sum, column, count));
                     for (lane, value) in values[..count].iter().enumerate() {
-                        self.c[(column - first + lane) * self.c_row + row + index] = *value;
+                        self.c[(column - first + lane) * self.c_row + row + index] = O::of(*value);
                     }
                 }
             }
             for lane in 0..count {
-                self.c[(column - first + lane) * self.c_row..][m..self.m_stored].fill(0.0);
+                self.c[(column - first + lane) * self.c_row..][m..self.m_stored].fill(O::zeroed());
             }
         }
     }

@@ -33,35 +33,57 @@ mod winograd_weights;
 
 use super::call::Call;
 
-/// Runs the kernel of a launch. Storage is f32.
+/// Halves. A browser's module has none, which would make it larger: plans for it are in f32.
+#[cfg(not(target_arch = "wasm32"))]
+type Half = half::f16;
+#[cfg(target_arch = "wasm32")]
+type Half = f32;
+
+/// Runs a kernel for the numbers that its variant stores.
+macro_rules! stored {
+    ($kernel:ident, $call:ident, $stored:literal) => {
+        if $call.variant.holds_f32($stored) { $kernel::run::<f32>($call) } else { $kernel::run::<Half>($call) }
+    };
+    ($kernel:ident, $call:ident, $stored:literal, $output:literal) => {
+        match [$stored, $output].map(|name| $call.variant.holds_f32(name)) {
+            [true, true] => $kernel::run::<f32, f32>($call),
+            [true, false] => $kernel::run::<f32, Half>($call),
+            [false, true] => $kernel::run::<Half, f32>($call),
+            [false, false] => $kernel::run::<Half, Half>($call),
+        }
+    };
+}
+
+/// Runs the kernel of a launch. Storage is f32 or packed halves; transformed images and filters are
+/// f32.
 ///
 /// # Panics
 /// Panics if there is no such kernel on the host, which is a bug: the rules for the host choose no
 /// other.
 pub fn run(call: Call<'_>) {
     match call.variant.file {
-        "attention_finish" => attention_finish::run(call),
-        "attention_softmax" => attention_softmax::run(call),
-        "conv2d_depthwise" => conv2d_depthwise::run(call),
-        "conv2d_direct" => conv2d_direct::run(call),
-        "copy_frames" => copy_frames::run(call),
-        "group_norm_apply" => group_norm_apply::run(call),
+        "attention_finish" => stored!(attention_finish, call, "Stored"),
+        "attention_softmax" => stored!(attention_softmax, call, "Stored"),
+        "conv2d_depthwise" => stored!(conv2d_depthwise, call, "Stored", "Output"),
+        "conv2d_direct" => stored!(conv2d_direct, call, "Stored", "Output"),
+        "copy_frames" => stored!(copy_frames, call, "Stored"),
+        "group_norm_apply" => stored!(group_norm_apply, call, "Stored"),
         "group_norm_finish" => group_norm_finish::run(call),
-        "group_norm_stats" => group_norm_stats::run(call),
+        "group_norm_stats" => stored!(group_norm_stats, call, "Stored"),
         "image_check" => image_check::run(call),
         "image_out" => image_out::run(call),
-        "linear_attention_apply" => linear_attention_apply::run(call),
+        "linear_attention_apply" => stored!(linear_attention_apply, call, "Stored"),
         "linear_attention_finish" => linear_attention_finish::run(call),
-        "linear_attention_sums" => linear_attention_sums::run(call),
-        "matmul" => matmul::run(call),
-        "pixel_norm_apply" => pixel_norm_apply::run(call),
-        "planes_in" => planes_in::run(call),
+        "linear_attention_sums" => stored!(linear_attention_sums, call, "Stored"),
+        "matmul" => stored!(matmul, call, "Stored", "Output"),
+        "pixel_norm_apply" => stored!(pixel_norm_apply, call, "Stored"),
+        "planes_in" => stored!(planes_in, call, "Stored"),
         "planes_out" => planes_out::run(call),
-        "regroup" => regroup::run(call),
-        "unfold" => unfold::run(call),
-        "winograd_in_pairs" => winograd_in::run(call),
-        "winograd_out_pairs" => winograd_out::run(call),
-        "winograd_weights" => winograd_weights::run(call),
+        "regroup" => stored!(regroup, call, "Stored", "Output"),
+        "unfold" => stored!(unfold, call, "Stored"),
+        "winograd_in_pairs" => stored!(winograd_in, call, "Pair"),
+        "winograd_out_pairs" => stored!(winograd_out, call, "Pair"),
+        "winograd_weights" => stored!(winograd_weights, call, "Stored"),
         other => panic!("kernel {other:?} does not run on the host"),
     }
 }

@@ -6,33 +6,34 @@ use pulp::{Simd, WithSimd};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{Activate, dispatch, load, store};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::pixel_norm::PixelNormParams;
 
 /// All frames of one pixel.
-struct Pixel<'a, 'y> {
+struct Pixel<'a, 'y, E> {
     p: PixelNormParams,
-    x: &'a [f32],
+    x: &'a [E],
     gamma: &'a [f32],
     /// Empty if the norm has no summands.
     beta: &'a [f32],
     activate: Activate,
     sum: bool,
-    y: &'y mut [f32],
+    y: &'y mut [E],
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let p: PixelNormParams = call.params();
     let arch = call.arch;
     let (activate, sum, has_beta) =
         (Activate::of(call.variant), call.variant.flag("SUM"), call.variant.flag("HAS_BETA"));
     let [x, gamma, beta, y] = call.take();
     let (gamma, beta) = (gamma.read(), if has_beta { beta.read() } else { &[] });
-    let x = x.read()[at4(p.x_offset)..].par_chunks(at(p.frames) * at4(p.channels4)).take(at(p.pixels));
-    let y = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_pixel4));
+    let x = x.read::<E>()[at4(p.x_offset)..].par_chunks(at(p.frames) * at4(p.channels4)).take(at(p.pixels));
+    let y = y.write::<E>()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_pixel4));
     x.zip(y).for_each(|(x, y)| dispatch(arch, Pixel { p, x, gamma, beta, activate, sum, y }));
 }
 
-impl WithSimd for Pixel<'_, '_> {
+impl<E: Stored> WithSimd for Pixel<'_, '_, E> {
     type Output = ();
 
     #[inline(always)]

@@ -8,9 +8,9 @@ pub(super) fn run(mut call: Call<'_>) {
     let p: PlanesOutParams = call.params();
     let cut = call.variant.flag("CLAMP");
     let [x, y] = call.take();
-    let x = x.read();
+    let x = x.read::<f32>();
     let pixel_floats = at(p.frames) * at4(p.channels4);
-    let planes = y.write().par_chunks_mut(at(p.pixels)).take(at(p.frames) * at(p.channels));
+    let planes = y.write::<f32>().par_chunks_mut(at(p.pixels)).take(at(p.frames) * at(p.channels));
     planes.enumerate().for_each(|(plane, y)| {
         let (frame, channel) = (plane / at(p.channels), plane % at(p.channels));
         let first = frame * at4(p.channels4) + channel;

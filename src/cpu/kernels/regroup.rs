@@ -2,6 +2,7 @@
 
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::regroup::RegroupParams;
 
 /// A number of x that a channel of y takes: frame, row and column from its own, and channel.
@@ -34,15 +35,15 @@ impl Places {
     }
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
     let p: RegroupParams = call.params();
     let by_place = call.variant.flag("BY_PLACE");
     let how = How { relu: call.variant.flag("RELU"), sum: call.variant.flag("SUM") };
     let [x, y] = call.take();
-    let x = &x.read()[at4(p.x_offset)..];
+    let x = &x.read::<E>()[at4(p.x_offset)..];
     let (places, width) = (Places::of(p), at(p.width));
     let Places { side, frames, missing, .. } = places;
-    let rows = y.write()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_row)).take(at(p.pixels) / width);
+    let rows = y.write::<O>()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_row)).take(at(p.pixels) / width);
     let y = rows.map(|row| &mut row[..width * at(p.frames) * at4(p.channels4)]);
     let from = |row: usize, column: usize, frame: usize| {
         ((row * at(p.x_width) + column) * at(p.x_frames) + frame) * at4(p.x_channels4)
@@ -57,7 +58,7 @@ pub(super) fn run(mut call: Call<'_>) {
                 let x = &x[from(row / side, column / side, frame / frames)..];
                 let place = frame % frames * side * side + places.in_square(row, column);
                 let source = |number: usize| if p.tiled > 0 { number % x_channels } else { number / at(p.count) };
-                fill(p, how, y, |channel| x[source(channel * of_channel + place * of_place)]);
+                fill(p, how, y, |channel| x[source(channel * of_channel + place * of_place)].get());
             }
         });
         return;
@@ -71,7 +72,7 @@ pub(super) fn run(mut call: Call<'_>) {
             let number = |source: &Source| {
                 // A frame that does not exist is zero, or the first.
                 let frame = (frame + source.frame).checked_sub(missing).or((p.repeats_first > 0).then_some(0))?;
-                Some(x[from(row * side + source.row, column * side + source.column, frame) + source.channel])
+                Some(x[from(row * side + source.row, column * side + source.column, frame) + source.channel].get())
             };
             fill(p, how, y, |channel| sources[channel].iter().filter_map(number).sum::<f32>() / count);
         }
@@ -100,10 +101,10 @@ struct How {
 }
 
 /// Sets the channels of a pixel of y.
-fn fill(p: RegroupParams, how: How, y: &mut [f32], value: impl Fn(usize) -> f32) {
+fn fill<O: Stored>(p: RegroupParams, how: How, y: &mut [O], value: impl Fn(usize) -> f32) {
     for (channel, y) in y.iter_mut().enumerate() {
         let value = if channel < at(p.channels) { value(channel) * p.scale } else { 0.0 };
         let value = if how.relu { value.max(0.0) } else { value };
-        *y = if how.sum { *y + value } else { value };
+        *y = O::of(if how.sum { y.get() + value } else { value });
     }
 }

@@ -2,15 +2,16 @@
 
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::unfold::UnfoldParams;
 
 const TAPS: usize = 9;
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let p: UnfoldParams = call.params();
     let (stride, before) = (i64::from(call.variant.number("STRIDE")), i64::from(call.variant.number("BEFORE")));
     let [x, y] = call.take();
-    let x = x.read();
+    let x = x.read::<E>();
     let channels = at4(p.channels4);
     // Returns the pixel of x that a tap sees, or `None` outside.
     let source = |pixel: usize, tap: usize| {
@@ -20,14 +21,14 @@ pub(super) fn run(mut call: Call<'_>) {
         inside
             .then(|| usize::try_from((row - i64::from(p.x_row0)) * i64::from(p.x_width) + column).unwrap_or(usize::MAX))
     };
-    let pixels = y.write().par_chunks_mut(at(p.frames_y) * TAPS * channels).take(at(p.pixels));
+    let pixels = y.write::<E>().par_chunks_mut(at(p.frames_y) * TAPS * channels).take(at(p.pixels));
     pixels.enumerate().for_each(|(pixel, y)| {
         let y = &mut y[at(p.frame0) * TAPS * channels..];
         for (index, y) in y.chunks_exact_mut(channels).take(at(p.frames) * TAPS).enumerate() {
             let (frame, tap) = (index / TAPS, index % TAPS);
             match source(at(p.first) + pixel, tap) {
                 Some(pixel) => y.copy_from_slice(&x[(pixel * at(p.frames) + frame) * channels..][..channels]),
-                None => y.fill(0.0),
+                None => y.fill(E::zeroed()),
             }
         }
     });

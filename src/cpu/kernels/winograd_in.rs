@@ -9,6 +9,7 @@ use super::points::{ALL, parts};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{Activate, across, dispatch, load, plus, store, times};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::winograd::InParams;
 
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;
@@ -18,10 +19,10 @@ const B: f32 = std::f32::consts::SQRT_2;
 const TILES: usize = 8;
 
 /// A launch, for all of its tiles.
-struct Image<'a> {
+struct Image<'a, E> {
     p: InParams,
     /// `[rows, w, channels]`.
-    x: &'a [f32],
+    x: &'a [E],
     norm: Option<NormTable>,
     activate: Activate,
     /// True if x is half the size of the image.
@@ -33,14 +34,14 @@ struct Image<'a> {
 }
 
 /// Some tiles.
-struct Tiles<'a, 'v> {
-    image: &'a Image<'a>,
+struct Tiles<'a, 'v, E> {
+    image: &'a Image<'a, E>,
     first: usize,
     /// Their part of v of each point, `[tiles, v_channels]`.
     v: [&'v mut [f32]; ALL],
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let p: InParams = call.params();
     let arch = call.arch;
     let normalize = call.variant.flag("NORMALIZE");
@@ -49,7 +50,7 @@ pub(super) fn run(mut call: Call<'_>) {
     let beyond = call.variant.number("BEYOND");
     let [x, norm, v] = call.take();
     let norm = normalize.then(|| NormTable::new(norm.read(), at4(p.channels4)));
-    let image = Image { p, x: x.read(), norm, activate, doubled, beyond, shuffled };
+    let image = Image { p, x: x.read::<E>(), norm, activate, doubled, beyond, shuffled };
     let row = at4(p.v_channels4);
     parts(v.write(), at(p.tiles) * row, TILES * row)
         .into_par_iter()
@@ -57,7 +58,7 @@ pub(super) fn run(mut call: Call<'_>) {
         .for_each(|(part, v)| dispatch(arch, Tiles { image: &image, first: part * TILES, v }));
 }
 
-impl Image<'_> {
+impl<E: Stored> Image<'_, E> {
     /// Returns the first float of x of a pixel of the image, or `None` outside.
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
@@ -88,7 +89,7 @@ impl Image<'_> {
     }
 }
 
-impl WithSimd for Tiles<'_, '_> {
+impl<E: Stored> WithSimd for Tiles<'_, '_, E> {
     type Output = ();
 
     #[inline(always)]

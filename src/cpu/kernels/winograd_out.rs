@@ -7,6 +7,7 @@ use pulp::{Simd, WithSimd};
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{across, at_least_zero, dispatch, load, plus, relu, store, times};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::winograd::OutParams;
 
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;
@@ -25,17 +26,17 @@ struct Products<'a> {
 }
 
 /// A run of neighbouring tiles in one row of tiles.
-struct Run<'a, 'y> {
+struct Run<'a, 'y, E> {
     products: &'a Products<'a>,
     /// First tile of the band.
     first: usize,
     /// The run's part of each image row, `[pixels, channels]`.
-    rows: ArrayVec<&'y mut [f32], SIDE>,
+    rows: ArrayVec<&'y mut [E], SIDE>,
     /// `[c / 4, 3, 4]`; empty if nobody asks for moments.
     moments: &'y mut [f32],
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let p: OutParams = call.params();
     let arch = call.arch;
     let [accumulate, relu, measure] = ["ACCUMULATE", "RELU", "MOMENTS"].map(|flag| call.variant.flag(flag));
@@ -47,10 +48,10 @@ pub(super) fn run(mut call: Call<'_>) {
     let tile_rows = at(p.tiles / p.tiles_x);
     let moments = if measure { &mut moments.write()[at(p.moments_offset) * channels * 3..] } else { &mut [] };
     let mut moments = moments.chunks_mut(channels * 3);
-    let mut rows = y.write()[first_row * row..].chunks_mut(row).take(at(p.height - p.y0));
+    let mut rows = y.write::<E>()[first_row * row..].chunks_mut(row).take(at(p.height - p.y0));
     let mut tasks = Vec::new();
     for tile_row in 0..tile_rows {
-        let mut rows: ArrayVec<&mut [f32], SIDE> =
+        let mut rows: ArrayVec<&mut [E], SIDE> =
             rows.by_ref().take(SIDE).map(|row| &mut row[at(p.tile_x0) * SIDE * channels..]).collect();
         for start in (0..at(p.tiles_x)).step_by(at(p.run)) {
             let tiles = at(p.run).min(at(p.tiles_x) - start);
@@ -66,7 +67,7 @@ pub(super) fn run(mut call: Call<'_>) {
 }
 
 /// Takes the first `most` elements out of `row`, or all if it has fewer.
-fn split<'a>(row: &mut &'a mut [f32], most: usize) -> &'a mut [f32] {
+fn split<'a, E>(row: &mut &'a mut [E], most: usize) -> &'a mut [E] {
     let taken = std::mem::take(row);
     let (first, rest) = taken.split_at_mut(most.min(taken.len()));
     *row = rest;
@@ -81,7 +82,7 @@ struct Sums {
     squares: Vec<f32>,
 }
 
-impl WithSimd for Run<'_, '_> {
+impl<E: Stored> WithSimd for Run<'_, '_, E> {
     type Output = ();
 
     #[inline(always)]
@@ -102,7 +103,7 @@ impl WithSimd for Run<'_, '_> {
     }
 }
 
-impl Run<'_, '_> {
+impl<E: Stored> Run<'_, '_, E> {
     /// Computes `count` channels from `channel` on of a tile, of `columns` pixels in a row.
     #[inline(always)]
     fn tile<S: Simd>(

@@ -9,6 +9,7 @@ use super::points::ALL;
 use crate::cpu::call::{Call, at, at4};
 use crate::cpu::lanes::{across, dispatch, load, plus, store, times};
 use crate::cpu::parallel::*;
+use crate::cpu::stored::Stored;
 use crate::kernels::winograd::WeightsParams;
 
 const B: f32 = std::f32::consts::SQRT_2;
@@ -24,19 +25,19 @@ const RUN: usize = 8;
 const GROUP: usize = 4;
 
 /// A range of channels of u.
-struct Channels<'a, 'u> {
+struct Channels<'a, 'u, E> {
     p: WeightsParams,
     /// `[3, 3, c_in, c_out]`, from the first channel on.
-    w: &'a [f32],
+    w: &'a [E],
     /// The channels of each block of columns of each point, `[channels, tile_n]`.
     u: Vec<&'u mut [f32]>,
 }
 
-pub(super) fn run(mut call: Call<'_>) {
+pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let p: WeightsParams = call.params();
     let arch = call.arch;
     let [w, u] = call.take();
-    let (w, width, c_in) = (&w.read()[at4(p.w_offset)..], at4(p.tile_n), at(p.c_in));
+    let (w, width, c_in) = (&w.read::<E>()[at4(p.w_offset)..], at4(p.tile_n), at(p.c_in));
     let range = c_in.div_ceil(TASKS).next_multiple_of(RUN);
     let mut tasks: Vec<Vec<&mut [f32]>> = (0..c_in.div_ceil(range)).map(|_| Vec::new()).collect();
     for block in u.write().chunks_mut(at(p.k) * width).take(ALL * at(p.blocks)) {
@@ -48,7 +49,7 @@ pub(super) fn run(mut call: Call<'_>) {
     });
 }
 
-impl WithSimd for Channels<'_, '_> {
+impl<E: Stored> WithSimd for Channels<'_, '_, E> {
     type Output = ();
 
     #[inline(always)]
@@ -67,7 +68,7 @@ impl WithSimd for Channels<'_, '_> {
             for (index, row) in read.chunks_exact_mut(columns).enumerate().filter(|(index, _)| index % RUN < run.len())
             {
                 let from = (index / RUN * at(p.c_in) + run.start + index % RUN) * c_out + column;
-                row[..count].copy_from_slice(&w[from..from + count]);
+                E::widen(&w[from..], &mut row[..count]);
                 row[count..].fill(0.0);
             }
             for block in 0..group.len() {

@@ -62,6 +62,11 @@ impl Derived {
         Ok(Self { unscaled, halves, candidates })
     }
 
+    /// Returns the network of `family`.
+    pub(crate) fn of_family(family: &'static Family) -> Self {
+        Self { unscaled: family.config(), halves: Halves { encoder: true, decoder: true }, candidates: vec![family] }
+    }
+
     /// Takes over what the weights do not show from entry `config` of their file's metadata.
     ///
     /// # Errors

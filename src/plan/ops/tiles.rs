@@ -128,12 +128,7 @@ impl TileGrid {
         let band_columns = if at_once >= columns { columns } else { (at_once / run * run).max(run).min(columns) };
         let block_columns4 = products.block_columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * transformed.vec4_bytes();
-        let most_filters = match limits.kind {
-            DeviceKind::Host => u64::MAX,
-            DeviceKind::Cpu | DeviceKind::Gpu => {
-                limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * options.filter_part)
-            }
-        };
+        let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * options.filter_part);
         let filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);
         let band_rows = (at_once / columns).max(1).saturating_mul(TILE);
         Self {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::config::{AutoencoderConfig, Family, Network};
 use wgvae::files::{ByteSource, ReadFuture};
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
@@ -17,8 +17,8 @@ use wgvae::{Checkpoint, Error, Result};
 const ELEMENT: u64 = 4;
 
 /// Opens the made-up model of `family`.
-pub(super) async fn checkpoint(family: &Family) -> Result<Checkpoint> {
-    Checkpoint::from_source(Box::new(MadeUp::new(family)?), None).await?.with_family(family.name)
+pub(super) async fn checkpoint(family: &'static Family) -> Result<Checkpoint> {
+    Checkpoint::of_family(Box::new(MadeUp::new(family)), family).await
 }
 
 struct MadeUp {
@@ -38,7 +38,7 @@ struct Tensor {
 }
 
 impl MadeUp {
-    fn new(family: &Family) -> Result<Self> {
+    fn new(family: &Family) -> Self {
         let (mut header, mut tensors, mut elements) = (Map::new(), Vec::new(), 0);
         for (name, shape) in all_tensors(&family.config()) {
             let (offset, scale) = spread(&name, &shape);
@@ -50,7 +50,7 @@ impl MadeUp {
         }
         let text = Value::Object(header).to_string();
         let header = [(text.len() as u64).to_le_bytes().as_slice(), text.as_bytes()].concat();
-        Ok(Self { name: format!("made-up weights of {}", family.name), header, tensors, elements })
+        Self { name: format!("made-up weights of {}", family.name), header, tensors, elements }
     }
 
     /// Computes the bytes of elements `begin..end` of the data section.
@@ -89,10 +89,12 @@ fn all_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
         tensors.extend(tensors_of_decoder(config, *part));
         tensors.extend(tensors_of_encoder(config, *part));
     }
-    if config.batch_norm_eps.is_some() {
-        let statistics = ["bn.running_mean", "bn.running_var"];
-        tensors.extend(statistics.map(|name| (name.to_owned(), vec![u64::from(config.model_channels())])));
-    }
+    let statistics = match (config.batch_norm_eps, &config.network) {
+        (Some(_), _) => &["bn.running_mean", "bn.running_var"][..],
+        (None, Network::Ltx2(_)) => &["latents_mean", "latents_std"],
+        (None, _) => &[],
+    };
+    tensors.extend(statistics.iter().map(|&name| (name.to_owned(), vec![u64::from(config.model_channels())])));
     tensors
 }
 
@@ -137,4 +139,23 @@ pub(super) fn unit(index: u64) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "24 bits fit f32 exactly")]
     let top = (z >> 40) as f32;
     top / 8_388_608.0 - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use pollster::block_on;
+    use wgvae::config::FAMILIES;
+
+    use super::*;
+
+    #[test]
+    fn every_family_has_made_up_weights_of_all_that_it_needs() {
+        for family in FAMILIES {
+            let checkpoint = block_on(checkpoint(family)).unwrap_or_else(|error| panic!("{}: {error}", family.name));
+            assert_eq!(checkpoint.config().network, family.config().network, "{}", family.name);
+            let tensors = all_tensors(&family.config());
+            checkpoint.check(tensors.iter().map(|(name, shape)| (name.as_str(), shape.as_slice()))).unwrap();
+            checkpoint.scaled_config().unwrap_or_else(|error| panic!("{}: {error}", family.name));
+        }
+    }
 }
