@@ -157,11 +157,7 @@ impl Place {
             "cpu" => DeviceChoice::Cpu,
             other => return Err(Error::input("device", "\"auto\", \"gpu\" or \"cpu\"", format!("{other:?}"))),
         };
-        let shaders = match self.precision()? {
-            Precision::F16 => Some("precision f16"),
-            Precision::Fast => Some("precision fast"),
-            Precision::Auto | Precision::F32 => None,
-        };
+        let shaders = (self.precision()? == Precision::Fast).then_some("precision fast");
         let gpu = GpuOptions { adapter: self.adapter.clone(), ..GpuOptions::default() };
         let cpu = CpuOptions { threads: self.threads, ..CpuOptions::default() };
         pollster::block_on(Device::open(&DeviceOptions { choice, shaders, gpu, cpu }))

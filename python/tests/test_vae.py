@@ -304,24 +304,25 @@ sys.exit("a GPU without a driver")
 
 
 def test_an_option_for_shaders_takes_an_adapter_or_is_refused() -> None:
-    with wgvae.Vae.from_pretrained(DEMO, precision="f16") as vae:
-        assert (vae.device, vae.facts["storage"][-3:]) == ("gpu", "f16")
-    for keywords, word in (({"precision": "f16"}, "f16"), ({"adapter": 0}, "adapter")):
+    with wgvae.Vae.from_pretrained(DEMO, precision="fast") as vae:
+        assert (vae.device, vae.facts["storage"]) == ("gpu", "fast_f16")
+    for keywords, word in (({"precision": "fast"}, "fast"), ({"adapter": 0}, "adapter")):
         with pytest.raises(errors.InputError, match=f"device cpu.*{word}"):
             wgvae.Vae.from_pretrained(DEMO, device="cpu", **keywords)
-    for keywords in ({"device": "gpu"}, {"adapter": 0}, {"precision": "f16"}):
+    for keywords in ({"device": "gpu"}, {"adapter": 0}, {"precision": "fast"}):
         with pytest.raises(errors.InputError, match="threads"):
             wgvae.Vae.from_pretrained(DEMO, threads=2, **keywords)
 
 
 def test_precisions(latents: Floats) -> None:
     decoded = {}
-    for precision in ("f32", "f16", "fast"):
-        with wgvae.Vae.from_pretrained(DEMO, device="gpu", precision=precision) as vae:
-            decoded[precision] = vae.decode(latents, output="float")
+    for device, precision in (("gpu", "f32"), ("gpu", "f16"), ("gpu", "fast"), ("cpu", "f16")):
+        with wgvae.Vae.from_pretrained(DEMO, device=device, precision=precision) as vae:
+            decoded["cores" if device == "cpu" else precision] = vae.decode(latents, output="float")
     exact = decoded["f32"]
     errors = {name: np.abs(image - exact).max() / np.abs(exact).max() for name, image in decoded.items()}
     assert 0 < errors["f16"] < 0.01, errors
+    assert 0 < errors["cores"] < 0.01, errors
     assert 0 < errors["fast"] < 0.03, errors
     assert not np.array_equal(decoded["fast"], decoded["f16"])
 

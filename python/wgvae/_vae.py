@@ -162,9 +162,9 @@ class Vae:
             and its environment variables.
         device
             "gpu" is the best adapter, which may be a CPU driver, or the one that ``adapter`` names.
-            "cpu" is this machine's own cores, without a driver, in f32. "auto" is a GPU if there is
-            one, else the cores; it takes an adapter, too, if ``adapter`` names one or if
-            ``precision`` is "f16" or "fast".
+            "cpu" is this machine's own cores, without a driver. "auto" is a GPU if there is one,
+            else the cores; it takes an adapter, too, if ``adapter`` names one or if ``precision``
+            is "fast".
         adapter
             Part of a GPU's name, or its index in :func:`adapters`. None is the best adapter.
         threads

@@ -22,7 +22,7 @@ pub enum DeviceChoice {
 pub struct DeviceOptions {
     /// The kind of device.
     pub choice: DeviceChoice,
-    /// The name of another option that only shaders can fulfil, such as `precision f16`, for the
+    /// The name of another option that only shaders can fulfil, such as `precision fast`, for the
     /// error if the choice is the CPU.
     pub shaders: Option<&'static str>,
     /// Options of the adapter. If they name one, or ask for matrix units or WebGPU's default

@@ -266,7 +266,7 @@ fn unscaled_latents_and_halves_change_what_they_should() {
     let run = |precision: &str, name: &str| {
         let args =
             ["decode", "--model", "model", "--latents", "latents.safetensors", "-o", name, "--json", "--precision"];
-        folder.run(&[&args[..], &[precision]].concat()).json()
+        folder.run(&[&args[..], &[precision, "--device", "gpu"]].concat()).json()
     };
     let (halves, floats) = (run("f16", "f16.npy"), run("f32", "f32.npy"));
     assert!(halves["measured_peak_bytes"].as_u64() < floats["measured_peak_bytes"].as_u64());

@@ -52,13 +52,17 @@ fn the_cores_are_measured_if_there_is_no_adapter() {
     let left = folder.run_without_adapter(&args).json();
     for report in [chosen, left] {
         assert_eq!((&report["adapters"][0]["backend"], &report["adapters"][1]), (&json!("Cpu"), &Value::Null));
-        let [row] = report["measurements"].as_array().unwrap().as_slice() else { panic!("{report}") };
-        assert_eq!((&row["storage"], &row["error"]), (&json!("f32"), &Value::Null), "{row}");
-        assert_eq!(row["measured"]["ledger_peak"], row["predicted"]["peak"], "{row}");
+        let rows = report["measurements"].as_array().unwrap();
+        assert_eq!([&rows[0]["storage"], &rows[1]["storage"]], [&json!("packed_f16"), &json!("f32")], "{report}");
+        for row in rows {
+            assert_eq!(row["error"], Value::Null, "{row}");
+            assert_eq!(row["measured"]["ledger_peak"], row["predicted"]["peak"], "{row}");
+        }
+        assert!(rows[0]["measured"]["ledger_peak"].as_u64() < rows[1]["measured"]["ledger_peak"].as_u64());
     }
-    let report = folder.run(&[&args[..], &["--device", "cpu", "--precisions", "f16"]].concat()).json();
+    let report = folder.run(&[&args[..], &["--device", "cpu", "--precisions", "fast"]].concat()).json();
     let error = report["measurements"][0]["error"].as_str().unwrap();
-    assert!(error.contains("f16"), "{error}");
+    assert!(error.contains("precision: expected f16 or f32, on the CPU, found fast"), "{error}");
     let twice = folder.run(&["memory", "--device", "cpu", "--adapter", "0"]);
     twice.failed("both", 1, &["--adapter", "use without --device cpu"]);
 }

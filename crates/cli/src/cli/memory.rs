@@ -35,13 +35,13 @@ pub(super) struct MemoryArgs {
     /// Measure encodes of pictures of these sizes instead of decodes that make them
     #[arg(long)]
     encode: bool,
-    /// Element types of weights and activations [default: f16,f32; on the cores: f32]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
+    /// Element types of weights and activations
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, default_value = "f16,f32")]
     precisions: Vec<PrecisionArg>,
     /// Also measure under each of these memory budgets, such as 256MiB,512MiB
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes)]
     budgets: Vec<Bytes>,
-    /// Devices to measure; gpu: the adapters; cpu: this machine's own cores, in f32; auto: the
+    /// Devices to measure; gpu: the adapters; cpu: this machine's own cores; auto: the
     /// adapters, or the cores if there are none
     #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
     device: DeviceArg,

@@ -27,10 +27,10 @@ pub(super) enum DeviceArg {
 #[derive(Debug, Args)]
 pub(super) struct DeviceArgs {
     /// Device to use; gpu: the best adapter, which may be a CPU driver; cpu: this machine's own
-    /// cores, in f32; auto: a GPU if there is one, else the cores
+    /// cores; auto: a GPU if there is one, else the cores
     ///
     /// auto takes an adapter, too, if --adapter names one or if another option needs shaders:
-    /// --precision f16 and fast, --matrix-units, --limits webgpu-default.
+    /// --precision fast, --matrix-units, --limits webgpu-default.
     #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
     device: DeviceArg,
     /// With the cores of this machine: number of threads [default: one for each core]; a GPU that
@@ -112,11 +112,7 @@ impl ElementArgs {
 
     /// Returns the option that only shaders can fulfil, if any.
     fn needs_shaders(&self) -> Result<Option<&'static str>> {
-        let precision = match self.precision {
-            PrecisionArg::F16 => Some("--precision f16"),
-            PrecisionArg::Fast => Some("--precision fast"),
-            PrecisionArg::Auto | PrecisionArg::F32 => None,
-        };
+        let precision = (self.precision() == Precision::Fast).then_some("--precision fast");
         let limits = (self.limits == DecodeLimits::WebgpuDefault).then_some("--limits webgpu-default");
         Ok(self.matrix_units()?.then_some("--matrix-units").or(precision).or(limits))
     }

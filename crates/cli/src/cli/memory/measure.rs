@@ -46,14 +46,7 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
         candidates.push(Candidate { argument: argument.clone(), model, config: checkpoint.config().clone() });
     }
     let found = devices(args.device.into(), args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
-    let shaders = found.iter().any(|(number, _)| number.is_some());
-    let usual = [PrecisionArg::F16, PrecisionArg::F32];
-    let precisions = match args.precisions.as_slice() {
-        [] if shaders => &usual,
-        [] => &usual[1..],
-        chosen => chosen,
-    };
-    let cases = cases(args, operation, precisions, &candidates)?;
+    let cases = cases(args, operation, &candidates)?;
     let phase = Phase::begin("measure");
     let (bar, total) = (phase.bar(), (cases.len() * found.len()) as u64);
     let mut measurements = Vec::new();
@@ -95,12 +88,11 @@ fn check(checkpoint: &Checkpoint, operation: Direction, frames: &[u64]) -> Resul
 fn cases<'a>(
     args: &MemoryArgs,
     operation: Direction,
-    precisions: &[PrecisionArg],
     candidates: &'a [Candidate],
 ) -> Result<Vec<Case<'a>>> {
     let mut cases = Vec::new();
     for candidate in candidates {
-        for &precision in precisions {
+        for &precision in &args.precisions {
             for &size in &args.sizes {
                 // The space of the latents does not change time or memory.
                 let space = LatentSpace::from_unscaled(candidate.config.takes_own_latents());
