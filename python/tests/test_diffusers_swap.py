@@ -407,6 +407,9 @@ def test_swaps_nothing_that_it_lacks(tmp_path: Path) -> None:
         swap(1)
     saved(CASES["kl"], tmp_path)
     pipe.vae = AutoencoderKL.from_pretrained(tmp_path, device="cpu")
+    with pytest.raises(InputError, match="found vae: one that runs on wgvae already"):
+        swap(pipe)
+    pipe.vae = None
     with pytest.raises(InputError, match="found none in StableDiffusionPipeline"):
         swap(pipe)
 

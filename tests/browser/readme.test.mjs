@@ -71,6 +71,9 @@ const BLOCKS = {
       after: `if (!/^needs at least [0-9]+ bytes$/.test(said)) throw new Error('it said: ' + said);`,
     },
   ],
+  'docs/guide/first-minutes.md': [
+    { after: `if (canvas.width !== 32) throw new Error(canvas.width + ' pixels wide');` },
+  ],
   'docs/guide/browser-addresses.md': [
     { before: `await lab.wgvae.clearCache(); await lab.attempt('/models/${TOY}/', '/models/${TOY}/diffusion_pytorch_model.safetensors', { cache: true });`, after: `if (!oldest || (await cachedFiles()).length !== 0) throw new Error('it is still kept');` },
   ],
@@ -190,6 +193,8 @@ inBrowsers({ models: [PUBLISHED, TOY], clips: [CLIPS] }, (session) => {
         session.server.route('/readme/latents.safetensors', { bytes: smallLatents() });
         session.server.route('/readme/small.safetensors', { bytes: smallLatents() });
         const [config, weights] = await Promise.all(['config.json', 'diffusion_pytorch_model.safetensors'].map((name) => readFile(join(session.folder, TOY, name))));
+        session.server.route('/readme/model/config.json', { bytes: config });
+        session.server.route('/readme/model/diffusion_pytorch_model.safetensors', { bytes: weights });
         publish({ server: session.server, store: session.server }, ON_THE_HUB, { 'config.json': config, 'diffusion_pytorch_model.safetensors': weights });
         session.server.route('/readme/unet.onnx', { file: join(ROOT, 'examples', 'onnx', 'step.onnx') });
         session.server.route('/readme/index.html', { bytes: pageOf({ ...block, code: atHome(block.code) }, around), type: 'text/html' });

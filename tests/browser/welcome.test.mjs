@@ -215,6 +215,17 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.doesNotMatch(await text(page, 'problem'), /fits only the demo's latents/);
   });
 
+  it('keeps the open model if a file of another kind is chosen', async () => {
+    const page = await openSmall(session);
+    const notes = join(session.folder, 'notes.txt');
+    await writeFile(notes, 'Buy milk, and bread.');
+    await choose(page, 'open-file', notes);
+    await page.waitForFunction(() => document.body.dataset.problem === 'format');
+    assert.match(await text(page, 'problem'), /notes\.txt: neither a model nor latents/);
+    await choose(page, 'open-file', join(session.folder, MODEL, 'latents.safetensors'));
+    await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 88 × 40 pixels');
+  });
+
   it('shows an example on the page of memory reports, until there are others', async () => {
     const page = await session.open('/reports.html');
     await page.waitForSelector('#reports-plots svg');

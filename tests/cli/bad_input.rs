@@ -205,7 +205,7 @@ fn models_that_cannot_be_read() {
     std::fs::create_dir(folder.path("empty")).unwrap();
     folder.write("model.bin", b"\x80\x02");
     let cases: [(&str, &[&str]); 3] = [
-        ("missing", &["missing", "No such file"]),
+        ("missing", &["model missing: expected a .safetensors file, a folder, or hf:owner/name", "no such path"]),
         ("empty", &["empty", "the folder is empty"]),
         ("model.bin", &["model.bin", "Python pickle"]),
     ];

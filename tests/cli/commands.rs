@@ -57,6 +57,9 @@ fn plans_need_no_gpu() {
     assert_eq!(model["input"], json!({ "size": { "width": 10, "height": 9 }, "channels": 8, "frames": 1 }));
     let text = folder.run_without_adapter(&["plan", "--model", "model", "--size", "20x18"]).ok().stdout;
     assert!(text.starts_with("10x9x8 -> 20x18x3") && text.contains("decoder.conv_in"), "{text}");
+    let peak = text.split_once("peak ").and_then(|(_, rest)| rest.split_once("  (")).unwrap().0;
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with(&format!("predicted peak {peak}, about ")), "{last}");
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn a_name_without_hf_is_answered_with_a_hint() {
     }
     // A path within folders is a path.
     let path = run(&folder, nowhere, &plan("some/other/vae"));
-    assert!(path.code == Some(1) && !path.stderr.contains("hf:"), "{path:?}");
+    assert!(path.code == Some(1) && !path.stderr.contains("did you mean"), "{path:?}");
 }
 
 #[test]

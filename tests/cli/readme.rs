@@ -78,7 +78,7 @@ fn commands(document: &str) -> Vec<String> {
 /// and users provide.
 fn folder() -> Folder {
     let folder = Folder::new();
-    for shipped in ["results", "assets/demo/model"] {
+    for shipped in ["results", "assets/demo", "assets/demo/model"] {
         std::fs::create_dir_all(folder.path(shipped)).unwrap();
         for entry in std::fs::read_dir(repository().join(shipped)).unwrap() {
             let entry = entry.unwrap();

@@ -10,6 +10,9 @@ import { axesOf, shapesIn } from './header.js';
  */
 const PICTURES = [/^\x89PNG/s, /^\xff\xd8\xff/s, /^RIFF....WEBP/s, /^GIF8/s, /^BM/s, /^....ftyp(avif|avis|heic|heix|mif1)/s];
 
+/** Names of models, and of checkpoints that must be converted: opening these tells how. */
+const MODELS = /\.(safetensors|sft|ckpt|pth?|bin|pkl|gguf)$/i;
+
 /** First bytes of videos: MP4 and its relatives, WebM and Matroska. */
 const VIDEOS = [/^....ftyp/s, /^\x1a\x45\xdf\xa3/s];
 
@@ -22,16 +25,18 @@ const VIDEOS = [/^....ftyp/s, /^\x1a\x45\xdf\xa3/s];
  */
 export async function sortFiles(files, kind) {
   const config = files.find((file) => file.name.endsWith('config.json'));
-  const [weights, pictures] = [/** @type {File[]} */ ([]), /** @type {File[]} */ ([])];
+  const [weights, pictures, others] = [/** @type {File[]} */ ([]), /** @type {File[]} */ ([]), /** @type {File[]} */ ([])];
   let chosen;
   for (const file of files) {
     if (file === config || file.name.endsWith('.index.json')) continue;
     if (kind !== 'model' && (await isPicture(file))) pictures.push(file);
     else if (kind === 'input' || (kind === undefined && ((await holdsLatents(file)) || (await isVideo(file))))) chosen = file;
-    else weights.push(file);
+    else if (kind === 'model' || (await mayBeModel(file))) weights.push(file);
+    else others.push(file);
   }
   if (config && weights.length === 0) throw new WgvaeError('input', 'a config.json alone is no model: choose it together with its .safetensors files');
   const input = chosen ? [chosen] : pictures.sort((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
+  if (weights.length === 0 && input.length === 0 && others.length > 0) throw new WgvaeError('format', `${others[0].name}: neither a model nor latents, and no picture and no video that this browser shows`);
   if (weights.length === 0 && input.length === 0) throw new WgvaeError('input', 'there was no .safetensors, .latent or .npy file and no picture and no video among these');
   return {
     ...(weights.length > 0 && { model: { files: preferWhole(weights), config } }),
@@ -82,6 +87,15 @@ async function firstBytes(file) {
     // Opening it reports why.
     return '';
   }
+}
+
+/**
+ * Returns false for files of other kinds. Taken as a model, such a file would replace the one that
+ * is open, and everything opened after it would fail, too.
+ * @param {File} file
+ */
+async function mayBeModel(file) {
+  return MODELS.test(file.name) || (await shapesIn(file)) !== undefined;
 }
 
 /** @param {File} file */

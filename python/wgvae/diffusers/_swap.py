@@ -62,6 +62,9 @@ def swap(pipe: Any, *, memory_budget: int | str | None = None, **engine: Any) ->
     known = {name: part for name, part in found.items() if type(part).__name__ in CLASSES}
     if not known:
         names = ", ".join(f"{name}: {type(part).__name__}" for name, part in found.items())
+        for name, part in _components(pipe).items():
+            if isinstance(part, EngineModel):
+                names = f"{name}: one that runs on wgvae already (pipe.{name}.memory_budget changes its budget)"
         raise wrong(
             "pipe",
             f"a VAE of a class that wgvae has ({', '.join(CLASSES)})",

@@ -25,14 +25,15 @@ pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
     Ok(Some(model))
 }
 
-/// Fails for `owner/name` without `hf:` before it, if there is no such path.
+/// Fails if there is no such path. Asks whether `hf:` is missing before an `owner/name`.
 fn check_path(path: &Path) -> Result<()> {
-    let text = path.to_str().unwrap_or_default();
-    let is_name = matches!(*text.split('/').collect::<Vec<_>>(), [owner, name] if ![owner, name].iter().any(|word| word.is_empty() || word.starts_with('.')));
-    if !is_name || path.exists() {
+    if path.try_exists().unwrap_or(true) {
         return Ok(());
     }
-    let found = format!("no such path (did you mean hf:{text}?)");
+    let text = path.display().to_string();
+    let is_name = matches!(*text.split('/').collect::<Vec<_>>(), [owner, name] if ![owner, name].iter().any(|word| word.is_empty() || word.starts_with('.')));
+    let hint = if is_name { format!(" (did you mean hf:{text}?)") } else { String::new() };
+    let found = format!("no such path{hint}");
     Err(Error::input(
         format!("model {text}"),
         "a .safetensors file, a folder, or hf:owner/name for one of the Hugging Face Hub",

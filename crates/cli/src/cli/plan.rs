@@ -38,7 +38,16 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         return budgets::compare(args, |budget| plan(&request, budget).map(Plans::into_first));
     }
     let plans = plan(&request, args.memory_budget)?;
-    if args.json { Ok(super::to_json(&report::plan_json(plans.first(), &limits))) } else { Ok(plans.to_string()) }
+    if args.json { Ok(super::to_json(&report::plan_json(plans.first(), &limits))) } else { Ok(text(&plans)) }
+}
+
+/// Returns the plan with its peak once more in the last line: terminals scroll the first one away.
+fn text(plans: &Plans) -> String {
+    format!(
+        "{plans}predicted peak {}, about {:.2} s on such a device: for comparing plans, not a promise\n",
+        plans.peak(),
+        plans.predicted_seconds(1)
+    )
 }
 
 /// Returns the network's configuration, after checking that the model has the weights for
