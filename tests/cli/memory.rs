@@ -63,6 +63,14 @@ fn the_cores_are_measured_if_there_is_no_adapter() {
     let report = folder.run(&[&args[..], &["--device", "cpu", "--precisions", "fast"]].concat()).json();
     let error = report["measurements"][0]["error"].as_str().unwrap();
     assert!(error.contains("precision: expected f16 or f32, on the CPU, found fast"), "{error}");
+    let args = ["memory", "--models", "demo", "--sizes", "512x512", "--device", "cpu", "--json"];
+    for row in folder.run(&args).json()["measurements"].as_array().unwrap() {
+        // What a process takes beside its plan: the program, its threads, a tensor as it is read.
+        let most = row["predicted"]["peak"].as_u64().unwrap() / 10 * 11 + (32 << 20);
+        // Only some systems tell.
+        let process = row["measured"]["peak_rss"].as_u64();
+        assert!(process.is_none_or(|process| process <= most), "{process:?}, at most {most}: {row}");
+    }
     let twice = folder.run(&["memory", "--device", "cpu", "--adapter", "0"]);
     twice.failed("both", 1, &["--adapter", "use without --device cpu"]);
 }
