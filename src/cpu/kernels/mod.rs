@@ -32,12 +32,7 @@ mod winograd_out;
 mod winograd_weights;
 
 use super::call::Call;
-
-/// Halves. A browser's module has none, which would make it larger: plans for it are in f32.
-#[cfg(not(target_arch = "wasm32"))]
-type Half = half::f16;
-#[cfg(target_arch = "wasm32")]
-type Half = f32;
+use super::stored::Half;
 
 /// Runs a kernel for the numbers that its variant stores.
 macro_rules! stored {

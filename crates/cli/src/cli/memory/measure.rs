@@ -85,11 +85,7 @@ fn check(checkpoint: &Checkpoint, operation: Direction, frames: &[u64]) -> Resul
 }
 
 /// Returns every combination, in the order of the arguments.
-fn cases<'a>(
-    args: &MemoryArgs,
-    operation: Direction,
-    candidates: &'a [Candidate],
-) -> Result<Vec<Case<'a>>> {
+fn cases<'a>(args: &MemoryArgs, operation: Direction, candidates: &'a [Candidate]) -> Result<Vec<Case<'a>>> {
     let mut cases = Vec::new();
     for candidate in candidates {
         for &precision in &args.precisions {
