@@ -92,6 +92,7 @@ async function runOne(browser, origin, options, name, each, references) {
     runs: options.runs,
     patience: options.patience,
     precision: system.precision,
+    device: system.device,
     threads: options.threads,
   };
   /** @type {import('puppeteer-core').Page | undefined} */

@@ -5,6 +5,7 @@
  * @typedef {object} System
  * @property {string} module in page/
  * @property {'f32' | 'f16'} [precision]
+ * @property {'webgpu' | 'cpu'} [device]
  * @property {number} levels largest allowed error, 8-bit levels
  * @property {number} relative largest allowed error, relative to the picture's largest value
  */
@@ -17,6 +18,8 @@ export const SYSTEMS = {
   // Weights and activations are halves; torch's own f16 has an error of 0.0016
   // (tests/fixtures/README.md).
   'wgvae-f16': { module: 'wgvae.js', precision: 'f16', levels: 3, relative: 1e-2 },
+  // One thread, without WebGPU: compare with `--threads 1`.
+  'wgvae-cpu': { module: 'wgvae.js', precision: 'f32', device: 'cpu', ...SINGLE },
   'ort-webgpu': { module: 'ort-webgpu.js', ...SINGLE },
   'ort-wasm': { module: 'ort-wasm.js', ...SINGLE },
 };

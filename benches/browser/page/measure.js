@@ -10,6 +10,7 @@
  * @property {number} runs decodes, the first included
  * @property {number} patience seconds; no further decode after one that took longer
  * @property {'f32' | 'f16'} [precision]
+ * @property {'webgpu' | 'cpu'} [device]
  * @property {number} [threads]
  */
 

@@ -9,6 +9,7 @@ export async function open(job) {
     model: new URL('model/diffusion_pytorch_model.safetensors', job.model),
     config: new URL('model/config.json', job.model),
     precision: job.precision ?? 'f32',
+    device: job.device ?? 'webgpu',
     powerPreference: 'high-performance',
   });
   return {
@@ -19,7 +20,8 @@ export async function open(job) {
     async describe() {
       if (!decoder.report) throw new Error('wgvae: no report, so nothing was decoded');
       const { predicted_peak_bytes, measured_peak_bytes, submissions, compile_seconds } = decoder.report;
-      return { predicted_peak_bytes, measured_peak_bytes, submissions: submissions.length, compile_seconds, adapter: nameOf(decoder.device) };
+      const adapter = decoder.device && nameOf(decoder.device);
+      return { predicted_peak_bytes, measured_peak_bytes, submissions: submissions.length, compile_seconds, adapter };
     },
     async close() {
       decoder.destroy();
