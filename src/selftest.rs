@@ -214,8 +214,8 @@ pub async fn run(
     Ok(Selftest { adapter, right: rows.iter().all(|row| row.right), rows })
 }
 
-/// Decodes the latents in `reference` on the machine's own cores with all threads of `cpu` and with
-/// one, and compares the results with the image in it; see [`run`].
+/// Decodes the latents in `reference` on the machine's own cores in f32 and in halves, with all
+/// threads of `cpu` and with one, and compares the results with the image in it; see [`run`].
 ///
 /// # Errors
 /// The errors of [`Cpu::new`], [`Vae::load`] and [`Vae::decode`]; [`Error::Input`] as for [`run`].
@@ -227,13 +227,18 @@ pub async fn run_on_cores(
 ) -> Result<Selftest> {
     let reference = Reference::read(reference).await?;
     let one = Cpu::new(&CpuOptions { threads: Some(1), ..CpuOptions::default() })?;
-    let (mut rows, mut bits) = (Vec::new(), None);
-    for cores in [cpu, &one] {
-        control.tell(rows.len(), 2)?;
-        let device = Device::from(cores);
-        rows.push(reference.row(&device, checkpoint, SelftestElements::F32, &mut bits, control).await?);
+    // A browser's module for the CPU has no halves.
+    let elements = [SelftestElements::F32, SelftestElements::PackedF16];
+    let elements = if cfg!(target_arch = "wasm32") { &elements[..1] } else { &elements };
+    let (mut rows, total) = (Vec::new(), elements.len() * 2);
+    for elements in elements {
+        let mut bits = None;
+        for cores in [cpu, &one] {
+            control.tell(rows.len(), total)?;
+            rows.push(reference.row(&Device::from(cores), checkpoint, *elements, &mut bits, control).await?);
+        }
     }
-    control.tell(rows.len(), 2)?;
+    control.tell(rows.len(), total)?;
     Ok(Selftest { adapter: cpu.adapter().name.clone(), right: rows.iter().all(|row| row.right), rows })
 }
 

@@ -5,7 +5,7 @@ mod halves;
 
 use pulp::Simd;
 
-/// Halves. A browser's module has none, which would make it larger: plans for it are in f32.
+/// Halves. A browser's module has only f32, to stay small, and refuses other plans.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) type Half = half::f16;
 #[cfg(target_arch = "wasm32")]

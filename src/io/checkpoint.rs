@@ -83,10 +83,10 @@ impl Checkpoint {
         Self::assemble(name, sources, config).await
     }
 
-    /// Opens a .safetensors file whose tensors have the names and shapes that the network of
-    /// `family` uses, in diffusers' spelling: those of `model::networks::tensors_of_decoder` and
-    /// `tensors_of_encoder`. No published file needs this. It serves made-up weights, which have
-    /// no layout of their own.
+    /// Opens a .safetensors file of made-up weights. Its tensors have the names and shapes that
+    /// [`tensors_of_decoder`](crate::model::networks::tensors_of_decoder) and
+    /// [`tensors_of_encoder`](crate::model::networks::tensors_of_encoder) list for `family`, which
+    /// may differ from those of published files.
     ///
     /// # Errors
     /// [`Error::Format`] for a file that is not .safetensors; [`Error::MissingTensors`] if the

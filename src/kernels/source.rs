@@ -60,8 +60,14 @@ impl Variant {
     }
 
     /// True if the type `name` holds f32.
+    ///
+    /// # Panics
+    /// If the variant sets no such type, which is a bug: all stored types are set.
     pub fn holds_f32(&self, name: &str) -> bool {
-        matches!(self.value(name), Some(Value::Type("vec4<f32>" | "vec2<f32>")))
+        match self.value(name) {
+            Some(Value::Type(text)) => text.ends_with("<f32>"),
+            Some(Value::Bool(_) | Value::U32(_)) | None => panic!("{} sets no type {name}", self.file),
+        }
     }
 
     /// Returns the value of the integer constant `name`, or 0 if it is not set.

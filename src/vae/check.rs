@@ -145,12 +145,14 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
 /// [`Error::Input`] if it does not.
 pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
     if limits.kind == DeviceKind::Host {
+        let found = if storage == Storage::FastF16 { "fast" } else { "f16" };
         return match storage {
-            Storage::FastF16 => Err(Error::input("precision", "f16 or f32, on the CPU", "fast")),
-            Storage::F16 | Storage::PackedF16 if cfg!(target_arch = "wasm32") => {
-                Err(Error::input("precision", "auto or f32, on the CPU in a browser or in Node", "f16"))
+            Storage::F32 => Ok(()),
+            _ if cfg!(target_arch = "wasm32") => {
+                Err(Error::input("precision", "auto or f32, on the CPU in a browser or in Node", found))
             }
-            Storage::F32 | Storage::F16 | Storage::PackedF16 => Ok(()),
+            Storage::F16 | Storage::PackedF16 => Ok(()),
+            Storage::FastF16 => Err(Error::input("precision", "f16 or f32, on the CPU", found)),
         };
     }
     if !storage.needs_shader_f16() || limits.shader_f16 {

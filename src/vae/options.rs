@@ -11,7 +11,7 @@ use crate::tiling::Tiling;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
-    /// f16 on a GPU; f32 on a CPU, where halves only cost time.
+    /// f16 on a GPU; f32 on a CPU.
     #[default]
     Auto,
     /// Half precision: half the memory. Packed halves where the device has no `shader-f16`.

@@ -24,6 +24,11 @@ fn the_demo_needs_no_adapter_and_shaders_give_its_picture() {
     let alone = folder.read("demo.png");
     folder.run(&["demo", "--device", "cpu", "--threads", "3"]).ok();
     assert!(folder.read("demo.png") == alone, "three threads give another picture than one");
+    let model = ["--model", "model", "--latents", "latents.safetensors", "-o", "halves.png"];
+    let args = [&["decode", "--precision", "f16", "--threads", "1", "--json"], &model[..]].concat();
+    let halves = folder.run_without_adapter(&args).json();
+    assert_eq!(halves["plan"]["storage"], "packed_f16", "{halves}");
+    assert_eq!(halves["measured_peak_bytes"], halves["predicted_peak_bytes"]);
     let said = folder.run(&["demo", "--both"]).ok().stdout;
     assert!(said.contains("both ways, levels at most "), "{said}");
 }

@@ -116,12 +116,12 @@ fn the_cores_are_right_with_all_threads_and_with_one() {
     let folder = Folder::new();
     let said = folder.run_without_adapter(&["selftest"]).ok().stdout;
     assert!(said.starts_with("CPU (") && said.contains("all threads, then with one"), "{said}");
-    assert_eq!(said.matches(" right ").count(), 2, "{said}");
+    assert_eq!(said.matches(" right ").count(), 4, "{said}");
     let found = folder.run(&["selftest", "--device", "cpu", "--json"]).json();
     let rows = found["rows"].as_array().unwrap();
-    assert_eq!((found["right"].as_bool(), rows.len()), (Some(true), 2), "{found}");
-    for row in rows {
-        assert_eq!((row["elements"].as_str(), row["same_bits"].as_bool()), (Some("f32"), Some(true)), "{row}");
+    assert_eq!((found["right"].as_bool(), rows.len()), (Some(true), 4), "{found}");
+    for (row, elements) in rows.iter().zip(["f32", "f32", "packed_f16", "packed_f16"]) {
+        assert_eq!((row["elements"].as_str(), row["same_bits"].as_bool()), (Some(elements), Some(true)), "{row}");
         assert!(row["error"].as_f64() < row["most"].as_f64(), "{row}");
     }
 }

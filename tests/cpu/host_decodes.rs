@@ -153,18 +153,24 @@ fn check_clip(name: &str, precision: Precision) {
 /// Tests the last frames and moments of 33 latents, far beyond what any filter sees of the first.
 #[test]
 fn ends_of_long_clips_agree_with_their_class() {
-    for name in ["long_wan", "long_wan22", "long_hunyuan_video", "long_seedvr", "long_ltx2"] {
-        let golden = Golden::open(name);
-        let load = LoadOptions { directions: Directions::Both, clips: true, ..LoadOptions::default() };
-        let mut vae = block_on(Vae::load(&cpu(2), &checkpoint(&golden), load)).unwrap();
-        let check_end = |output: &str, found: &[f32]| {
-            let count = golden.output(output).unwrap().data.len();
-            let (end, what) = (&found[found.len() - count..], format!("{name} {output}"));
-            clip_runs::check(&golden, &what, output, end, Precision::F32);
-        };
-        check_end("frames", &clip_runs::decode(&mut vae, &latents_of(&golden.latents()), None).0);
-        check_end("moments", &clip_runs::encode(&mut vae, &golden.pixels().unwrap(), None).0);
+    for precision in [Precision::F32, Precision::F16] {
+        for name in ["long_wan", "long_wan22", "long_hunyuan_video", "long_seedvr", "long_ltx2"] {
+            check_end_of_clip(name, precision);
+        }
     }
+}
+
+fn check_end_of_clip(name: &str, precision: Precision) {
+    let golden = Golden::open(name);
+    let load = LoadOptions { precision, directions: Directions::Both, clips: true, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(&cpu(2), &checkpoint(&golden), load)).unwrap();
+    let check_end = |output: &str, found: &[f32]| {
+        let count = golden.output(output).unwrap().data.len();
+        let (end, what) = (&found[found.len() - count..], format!("{name} {output}"));
+        clip_runs::check(&golden, &what, output, end, precision);
+    };
+    check_end("frames", &clip_runs::decode(&mut vae, &latents_of(&golden.latents()), None).0);
+    check_end("moments", &clip_runs::encode(&mut vae, &golden.pixels().unwrap(), None).0);
 }
 
 /// Decodes step by step, and sets `cancel` after step `last`.

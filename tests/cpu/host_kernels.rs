@@ -86,7 +86,8 @@ fn kernels_of_the_host_match_their_twins() {
     let (mut failures, mut count, mut seen) = (Vec::new(), 0, BTreeSet::new());
     for problem in all().iter().filter(|problem| runs_on_the_host(problem)) {
         count += 1;
-        seen.insert(problem.launch.variant.file);
+        let stored = ["Stored", "Pair"].map(|name| problem.launch.variant.value(name));
+        seen.insert((problem.launch.variant.file, stored.map(|value| format!("{value:?}"))));
         let wanted = twin(problem);
         for arch in architectures() {
             let found = launch(problem, arch, &one);
@@ -108,6 +109,8 @@ fn kernels_of_the_host_match_their_twins() {
         }
     }
     println!("{count} problems");
-    assert!(std::env::var_os("WGVAE_PROBLEMS").is_some() || seen.len() == KERNELS.len(), "only {seen:?} have problems");
+    // 17 kernels store activations or weights, and have problems in f32 and in halves.
+    let all = KERNELS.len() + 17;
+    assert!(std::env::var_os("WGVAE_PROBLEMS").is_some() || seen.len() == all, "only {seen:?} have problems");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }

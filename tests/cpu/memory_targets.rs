@@ -38,6 +38,27 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
         .unwrap()
 }
 
+/// Tests that filters on the cores come in parts, and that several parts take no more memory than
+/// all filters at once.
+#[test]
+fn filters_on_the_cores() {
+    for (family, side, storage, most) in [
+        ("sd15", 512, Storage::F32, 653),
+        ("sd15", 1024, Storage::PackedF16, 940),
+        ("wan22", 512, Storage::F32, 990),
+        ("ltx2", 512, Storage::F32, 860),
+        ("dc_ae_f64c128_in", 512, Storage::F32, 2000),
+        ("hunyuan_video15", 512, Storage::F32, 1600),
+    ] {
+        let config = Family::find(family).unwrap().config();
+        let side = side / config.latent_factor(LatentSpace::Model);
+        let size = Size { width: side, height: side };
+        let request = DecodeOptions::default().request(size, LatentSpace::Model, Output::Rgba8);
+        let peak = wgvae::plan(&config, &request, &DeviceLimits::host(), storage).unwrap().peak();
+        assert!(peak.0 <= most * MIB, "{family}: {peak}, at most {most} MiB");
+    }
+}
+
 /// Tests that 1024x1024 takes at most this, and that half of it has a plan.
 #[test]
 fn images_of_1024_pixels() {

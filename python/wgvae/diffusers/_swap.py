@@ -54,21 +54,24 @@ def swap(pipe: Any, *, memory_budget: int | str | None = None, **engine: Any) ->
     Raises
     ------
     InputError
-        If the pipeline has no VAE, or none of a class that wgvae has. Nothing is changed then.
+        If the pipeline has no VAE, or none of a class that wgvae has, or if it runs on wgvae
+        already. Nothing is changed then.
     wgvae.Error
         Other errors of :meth:`wgvae.Vae.from_pretrained`.
     """
     found = {name: part for name, part in _components(pipe).items() if _is_vae(part)}
     known = {name: part for name, part in found.items() if type(part).__name__ in CLASSES}
     if not known:
-        names = ", ".join(f"{name}: {type(part).__name__}" for name, part in found.items())
-        for name, part in _components(pipe).items():
-            if isinstance(part, EngineModel):
-                names = f"{name}: one that runs on wgvae already (pipe.{name}.memory_budget changes its budget)"
+        names = [f"{name}: {type(part).__name__}" for name, part in found.items()]
+        names += [
+            f"{name}: one that runs on wgvae already (pipe.{name}.memory_budget changes its budget)"
+            for name, part in _components(pipe).items()
+            if isinstance(part, EngineModel)
+        ]
         raise wrong(
             "pipe",
             f"a VAE of a class that wgvae has ({', '.join(CLASSES)})",
-            names or f"none in {type(pipe).__name__}",
+            ", ".join(names) or f"none in {type(pipe).__name__}",
         )
     replacements = {
         name: _replacement(name, part, memory_budget, engine) for name, part in known.items()

@@ -149,7 +149,7 @@ class Decoder(Actor):
 
 def _may_be_on_cores(settings: dict[str, Any], adapter: str | int | None) -> bool:
     """True unless an argument asks for a GPU, beside which a number of threads is an error."""
-    return settings["device"] == "cpu" or (settings["device"] == "auto" and adapter is None and settings["precision"] in ("auto", "f32"))
+    return settings["device"] == "cpu" or (settings["device"] == "auto" and adapter is None and settings["precision"] != "fast")
 
 
 def _claim(device: str, adapter: str | int | None) -> tuple[str | int | None, FileLock | None]:

@@ -12,7 +12,7 @@ use crate::kernels::conv2d_direct::Conv2dDirectParams;
 /// Neighbouring pixels whose sums stay in registers.
 const PIXELS: usize = 8;
 
-/// Columns that their filters see.
+/// Input columns that the filters of these pixels read.
 const SEEN: usize = PIXELS + 2;
 
 /// A launch, for all of its rows.
@@ -69,7 +69,7 @@ fn padded<E: Stored>(arch: Arch, w: &[E], columns: usize) -> (Vec<f32>, usize) {
 }
 
 impl<E: Stored> Convolution<'_, E> {
-    /// Returns the first float of x of a pixel of the image, or `None` outside.
+    /// Returns the first element of x of a pixel of the image, or `None` outside.
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
         let p = &self.p;
@@ -81,8 +81,8 @@ impl<E: Stored> Convolution<'_, E> {
         Some(usize::try_from(index).unwrap_or(usize::MAX) * at(p.frames_in) * at4(p.c_in4))
     }
 
-    /// Returns what the filters of the pixels of row `y` from `first` on see, where it lies or in
-    /// `space`.
+    /// Returns the input of the filters of [`PIXELS`] pixels of row `y`, from column `first` on:
+    /// where it lies if it is f32, else copied to `space`.
     fn seen<'a>(&'a self, y: i64, frame: usize, first: usize, space: &'a mut [f32]) -> Seen<'a> {
         let c_in = at4(self.p.c_in4);
         let mut seen = [[None; SEEN]; 3];

@@ -8,16 +8,23 @@ use crate::cpu::parallel::*;
 use crate::cpu::stored::{Stored, floats};
 use crate::kernels::linear_attention::ApplyParams;
 
-/// One pixel.
-struct Pixel<'a, 'y, E> {
-    /// `[heads, 3, head]`.
+/// Pixels of a task.
+const PIXELS: usize = 16;
+
+/// Some pixels.
+struct Pixels<'a, 'y, E> {
+    /// `[pixels, heads, 3, head]`.
     x: &'a [E],
     /// `[heads, head + 1, head]`.
     table: &'a [f32],
     /// Channels of a head.
     head: usize,
     eps: f32,
+    /// Channels of all heads.
+    channels: usize,
+    /// `[pixels, y_channels]`.
     y: &'y mut [E],
+    y_channels: usize,
 }
 
 pub(super) fn run<E: Stored>(mut call: Call<'_>) {
@@ -26,20 +33,23 @@ pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let head = at4(call.variant.number("HEAD4"));
     let [x, table, y] = call.take();
     let (table, channels) = (table.read(), at(p.heads) * head);
-    let x = x.read::<E>()[at4(p.x_offset)..].par_chunks(3 * channels).take(at(p.pixels));
-    let y = y.write::<E>()[at4(p.y_offset)..].par_chunks_mut(at4(p.y_channels4));
-    x.zip(y).for_each(|(x, y)| dispatch(arch, Pixel { x, table, head, eps: p.eps, y: &mut y[..channels] }));
+    let y_channels = at4(p.y_channels4);
+    let x = x.read::<E>()[at4(p.x_offset)..][..at(p.pixels) * 3 * channels].par_chunks(PIXELS * 3 * channels);
+    let y = y.write::<E>()[at4(p.y_offset)..].par_chunks_mut(PIXELS * y_channels);
+    x.zip(y).for_each(|(x, y)| dispatch(arch, Pixels { x, table, head, eps: p.eps, channels, y, y_channels }));
 }
 
-impl<E: Stored> WithSimd for Pixel<'_, '_, E> {
+impl<E: Stored> WithSimd for Pixels<'_, '_, E> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { x, table, head, eps, y } = self;
+        let Self { x, table, head, eps, channels, y, y_channels } = self;
         let mut space = Vec::new();
-        let heads = x.chunks_exact(3 * head).zip(table.chunks_exact((head + 1) * head));
-        for ((x, table), y) in heads.zip(y.chunks_exact_mut(head)) {
+        let tables = table.chunks_exact((head + 1) * head);
+        let x = x.chunks_exact(3 * channels).flat_map(|pixel| pixel.chunks_exact(3 * head).zip(tables.clone()));
+        let y = y.chunks_mut(y_channels).flat_map(|pixel| pixel[..channels].chunks_exact_mut(head));
+        for ((x, table), y) in x.zip(y) {
             let (query, keys) = (floats(&x[..head], &mut space), &table[head * head..]);
             let mut products = simd.splat_f32s(0.0);
             for lane in (0..head).step_by(S::F32_LANES) {

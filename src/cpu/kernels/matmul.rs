@@ -2,9 +2,10 @@
 //! Winograd convolution, and both products of attention.
 //!
 //! A tile of the result stays in registers for the whole sum. b comes in blocks of 16 columns whose
-//! rows follow one another, and a in rows, so neither is packed again. `gemm` 0.19 packs both,
-//! which takes memory that no plan counts. On two cores with AVX-512 it took up to 10 % longer for
-//! the 36 products of convolutions, and as long with 128 channels (`docs/internals/cpu.md`).
+//! rows follow one another, and a in rows, so neither is packed again in f32. Of halves, a task
+//! copies its rows of a and the columns of b that a tile needs. `gemm` 0.19 packs both always. It
+//! took up to 10 % longer for the 36 products of convolutions on two cores with AVX-512, and as
+//! long with 128 channels (`docs/internals/cpu.md`).
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -37,15 +38,15 @@ struct Finish<'a> {
 struct Product<'a, E> {
     a: &'a [E],
     b: &'a [E],
-    /// Floats from row to row of a.
+    /// Elements from row to row of a.
     a_row: usize,
     /// Rows of a.
     m: usize,
     /// Terms of each sum.
     depth: usize,
-    /// Floats from row to row of a block of b.
+    /// Elements from row to row of a block of b.
     b_row: usize,
-    /// Floats from block to block of b.
+    /// Elements from block to block of b.
     b_block: usize,
     /// Columns of b.
     columns: usize,

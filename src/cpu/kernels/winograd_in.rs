@@ -59,7 +59,7 @@ pub(super) fn run<E: Stored>(mut call: Call<'_>) {
 }
 
 impl<E: Stored> Image<'_, E> {
-    /// Returns the first float of x of a pixel of the image, or `None` outside.
+    /// Returns the first element of x of a pixel of the image, or `None` outside.
     #[inline(always)]
     fn pixel(&self, row: i64, column: i64) -> Option<usize> {
         let p = &self.p;

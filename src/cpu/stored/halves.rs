@@ -1,5 +1,4 @@
-//! Vectors of halves, which are computed from the bits: no set of vectors has a conversion that all
-//! have.
+//! Vectors of halves. Arithmetic on their bits converts them, because pulp has no conversion.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -62,7 +61,7 @@ impl Stored for f16 {
     }
 }
 
-/// Bits of f32: the sign, and those of an infinity, which numbers without the sign do not exceed.
+/// The bit of the sign, and the bits of infinity.
 const SIGN: u32 = 1 << 31;
 const INFINITE: u32 = 0xff << 23;
 

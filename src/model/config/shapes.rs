@@ -64,7 +64,14 @@ impl Derived {
 
     /// Returns the network of `family`.
     pub(crate) fn of_family(family: &'static Family) -> Self {
-        Self { unscaled: family.config(), halves: Halves { encoder: true, decoder: true }, candidates: vec![family] }
+        let unscaled = AutoencoderConfig {
+            scaling_factor: 1.0,
+            shift_factor: None,
+            latents_mean: None,
+            latents_std: None,
+            ..family.config()
+        };
+        Self { unscaled, halves: Halves { encoder: true, decoder: true }, candidates: vec![family] }
     }
 
     /// Takes over what the weights do not show from entry `config` of their file's metadata.

@@ -129,7 +129,13 @@ impl TileGrid {
         let block_columns4 = products.block_columns4();
         let block_bytes = u64::from(POINTS * block_columns4) * u64::from(k4 * 4) * transformed.vec4_bytes();
         let most_filters = limits.largest_bound_buffer().0.min(choice.winograd_scratch_bytes * options.filter_part);
-        let filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);
+        let mut filter_blocks = u32::try_from(most_filters / block_bytes).unwrap_or(u32::MAX).max(1);
+        if limits.kind == DeviceKind::Host {
+            // Parts of about the same size: the stages of a pass may share one memory for each
+            // part, which is as large as the largest.
+            let blocks = n4.div_ceil(block_columns4);
+            filter_blocks = blocks.div_ceil(blocks.div_ceil(filter_blocks));
+        }
         let band_rows = (at_once / columns).max(1).saturating_mul(TILE);
         Self {
             columns,
