@@ -5,7 +5,7 @@ use super::request::{Frames, Request};
 use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::model::config::{AutoencoderConfig, LatentSpace, Starts};
+use crate::model::config::{AutoencoderConfig, LatentSpace, Network, Starts};
 use crate::plan::Output;
 use crate::tensor::{Size, Storage};
 use crate::tiling::{Grid, Tiling};
@@ -120,9 +120,15 @@ fn check_sizes(grid: &Grid) -> Result<()> {
 fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     check_image(request.size)?;
     let latents = config.latent_size(request.size, LatentSpace::Vae);
+    let side = config.spatial_factor();
     if latents.width == 0 || latents.height == 0 {
-        let least = config.spatial_factor();
-        return Err(Error::input("image", format!("at least {least}x{least} pixels"), request.size.to_string()));
+        return Err(Error::input("image", format!("at least {side}x{side} pixels"), request.size.to_string()));
+    }
+    // Its encoder packs squares of pixels at each level, and diffusers fails where a row is left.
+    let has_rest = request.size.width % side != 0 || request.size.height % side != 0;
+    if matches!(config.network, Network::Dc(_)) && has_rest {
+        let expected = format!("sides that are multiples of {side} pixels, for {}", config.network.name());
+        return Err(Error::input("image", expected, request.size.to_string()));
     }
     if request.tiling != Tiling::Exact {
         return Err(Error::input("tiling", "exact, for an encode", format!("{:?}", request.tiling)));

@@ -311,6 +311,26 @@ fn check_answer(answer: Result<wgvae::report::Plan, Error>) -> Result<(), TestCa
     Ok(())
 }
 
+/// Tests that images with a rest are refused, as by diffusers, whose `pixel_unshuffle` fails.
+#[test]
+fn dc_ae_encodes_whole_latents() {
+    for (family, side) in [("sana", 32), ("dc_ae_f32c32_in", 32), ("dc_ae_f64c128_mix", 64), ("dc_ae_f128c512_in", 128)]
+    {
+        let config = Family::find(family).unwrap().config();
+        let plan = |width: u32, height: u32| {
+            let request = EncodeOptions::default().request(Size { width, height });
+            wgvae::plan(&config, &request, &DeviceLimits::webgpu_default(), Storage::F32)
+        };
+        assert!(plan(side, 2 * side).is_ok(), "{family}");
+        for (width, height) in [(side + 1, side), (side, 2 * side - 1)] {
+            let error = plan(width, height).unwrap_err().to_string();
+            let wanted =
+                format!("sides that are multiples of {side} pixels, for AutoencoderDC, found {width}x{height}");
+            assert!(error.contains(&wanted), "{family}: {error}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
