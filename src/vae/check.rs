@@ -125,8 +125,8 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
         return Err(Error::input("image", format!("at least {side}x{side} pixels"), request.size.to_string()));
     }
     // Its encoder packs squares of pixels at each level, and diffusers fails where a row is left.
-    let has_rest = request.size.width % side != 0 || request.size.height % side != 0;
-    if matches!(config.network, Network::Dc(_)) && has_rest {
+    let whole = request.size.width.is_multiple_of(side) && request.size.height.is_multiple_of(side);
+    if matches!(config.network, Network::Dc(_)) && !whole {
         let expected = format!("sides that are multiples of {side} pixels, for {}", config.network.name());
         return Err(Error::input("image", expected, request.size.to_string()));
     }
