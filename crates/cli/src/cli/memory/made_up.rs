@@ -94,7 +94,8 @@ fn all_tensors(config: &AutoencoderConfig) -> BTreeMap<String, Vec<u64>> {
         (None, Network::Ltx2(_)) => &["latents_mean", "latents_std"],
         (None, _) => &[],
     };
-    tensors.extend(statistics.iter().map(|&name| (name.to_owned(), vec![u64::from(config.model_channels())])));
+    let channels = u64::from(config.latent_channels * config.patch.pow(2));
+    tensors.extend(statistics.iter().map(|&name| (name.to_owned(), vec![channels])));
     tensors
 }
 
