@@ -5,7 +5,7 @@ use super::request::{Frames, Request};
 use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::model::config::{AutoencoderConfig, LatentSpace, Network, Starts};
+use crate::model::config::{AutoencoderConfig, LatentSpace, Starts};
 use crate::plan::Output;
 use crate::tensor::{Size, Storage};
 use crate::tiling::{Grid, Tiling};
@@ -124,9 +124,8 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     if latents.width == 0 || latents.height == 0 {
         return Err(Error::input("image", format!("at least {side}x{side} pixels"), request.size.to_string()));
     }
-    // Its encoder packs squares of pixels at each level, and diffusers fails where a row is left.
     let whole = request.size.width.is_multiple_of(side) && request.size.height.is_multiple_of(side);
-    if matches!(config.network, Network::Dc(_)) && !whole {
+    if config.network.facts().whole_latents && !whole {
         let expected = format!("sides that are multiples of {side} pixels, for {}", config.network.name());
         return Err(Error::input("image", expected, request.size.to_string()));
     }

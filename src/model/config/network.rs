@@ -280,6 +280,9 @@ pub(crate) struct NetworkFacts {
     pub(crate) least_latents: u32,
     /// Fewest latents along each side that the encoder can make.
     pub(crate) least_encoded: u32,
+    /// True if the encoder takes only images that whole latents cover. diffusers' `AutoencoderDC`
+    /// packs squares of pixels at each level, and fails where a row is left.
+    pub(crate) whole_latents: bool,
     /// Side of the squares of image pixels that the network holds in channels. The encoder drops
     /// rows and columns that do not fill a square.
     pub(crate) image_patch: u32,
@@ -304,6 +307,7 @@ impl NetworkFacts {
             keeps_all: false,
             least_latents: 1,
             least_encoded: 1,
+            whole_latents: false,
             image_patch: 1,
             upscale: 1,
             overlaps: 4,
@@ -361,9 +365,12 @@ impl Network {
                 keeps_all: true,
                 ..image("AutoencoderKLHunyuanVideo15", hunyuan.block_out_channels.len())
             },
-            Self::Dc(dc) => {
-                NetworkFacts { has_moments: false, overlaps: 8, ..image("AutoencoderDC", dc.decoder.len()) }
-            }
+            Self::Dc(dc) => NetworkFacts {
+                has_moments: false,
+                whole_latents: true,
+                overlaps: 8,
+                ..image("AutoencoderDC", dc.decoder.len())
+            },
             Self::SeedVr(seedvr) => NetworkFacts {
                 time_changes: Some(seedvr.temporal_scale_num as usize),
                 ..image("SeedVR", seedvr.block_out_channels.len())
