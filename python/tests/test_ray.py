@@ -30,6 +30,7 @@ from safetensors.numpy import load_file  # noqa: E402
 
 import wgvae  # noqa: E402
 from wgvae.ray import decode_dataset, encode_dataset  # noqa: E402
+from wgvae.ray._actors import _may_be_on_cores  # noqa: E402
 from wgvae.ray._sources import list_shards, pictures_of  # noqa: E402
 
 GPU = {"wgpu": 1.0}
@@ -219,3 +220,12 @@ def test_bad_sources(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(wgvae.errors.FileError):
         encode_dataset(folder, tmp_path / "out", model=tmp_path / "no model")
     assert not (tmp_path / "out").exists()
+
+
+def test_cores_get_the_number_of_threads_unless_an_argument_asks_for_a_gpu() -> None:
+    def found(device: str, precision: str, adapter: str | None = None) -> bool:
+        return _may_be_on_cores({"device": device, "precision": precision}, adapter)
+
+    assert all(found("auto", precision) for precision in ("auto", "f32", "f16"))
+    assert found("cpu", "f16")
+    assert not any([found("auto", "fast"), found("gpu", "f16"), found("auto", "f16", "NVIDIA")])
