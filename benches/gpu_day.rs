@@ -16,7 +16,9 @@ use serde_json::{Map, Value, json};
 use wgvae::config::Family;
 use wgvae::images::Output;
 use wgvae::kernels::choice::{KernelChoice, MatmulTile};
-use wgvae::model::networks::decoder;
+use wgvae::model::blocks::Part as ClipPart;
+use wgvae::model::graph::Graph;
+use wgvae::model::networks::part_of_decoder;
 use wgvae::plan::PlanOptions;
 use wgvae::tuning::TuneOptions;
 use wgvae::{Gpu, GpuOptions, LatentSpace, Size, Storage};
@@ -43,8 +45,14 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Sizes of bands to try, in MiB of each of the two intermediates.
 const BANDS: [u64; 7] = [4, 8, 16, 24, 32, 48, 64];
-/// One family of each kind: with group norms and attention, without both, and with norms of pixels.
-const FAMILIES: [&str; 3] = ["sd15", "taesd", "wan21"];
+/// Images that are measured unless other decodes are named, one of each kind: with group norms and
+/// attention, without both, and with norms of pixels.
+const DECODES: [&str; 3] = ["sd15", "taesd", "wan21"];
+/// What a name of a decode ends with if it is a later part of a clip.
+const OF_CLIP: &str = ":clip";
+/// Width and height of images, and of parts of clips, pixels.
+const IMAGE: [u32; 2] = [1024, 1024];
+const CLIP: [u32; 2] = [832, 480];
 /// Number of runs of each measurement, after a first run in which drivers compile. A quick run has
 /// that first one only.
 const TURNS: usize = 5;
@@ -61,6 +69,12 @@ struct Arguments {
     /// Seconds after which a part measures nothing more. It is killed half a minute later.
     #[arg(long, default_value_t = 240)]
     limit: u64,
+    /// Decode these: images by their family, and later parts of clips by, say, wan21:clip.
+    #[arg(long, value_delimiter = ',', default_values = DECODES)]
+    decodes: Vec<String>,
+    /// Use only these storages: f32, f16, packed_f16, fast_f16. The last also on matrix units.
+    #[arg(long, value_delimiter = ',', value_parser = storage)]
+    storages: Vec<Storage>,
     /// Use small images and few turns, to check that everything runs.
     #[arg(long)]
     quick: bool,
@@ -157,12 +171,21 @@ fn run_parts(arguments: &Arguments) -> Result<bool> {
     Ok(right)
 }
 
+/// Reads the name of a storage.
+fn storage(name: &str) -> std::result::Result<Storage, serde_json::Error> {
+    serde_json::from_value(json!(name))
+}
+
 /// Runs `part` in its own process. Returns its exit status, or `None` if it was killed.
 fn run_part(arguments: &Arguments, part: Part, file: &Path) -> Result<Option<ExitStatus>> {
     const MORE: Duration = Duration::from_secs(30);
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--part", &part.name(), "--limit", &arguments.limit.to_string(), "--file"]).arg(file);
     command.args(arguments.quick.then_some("--quick")).stdin(Stdio::null());
+    command.args(["--decodes", &arguments.decodes.join(",")]);
+    for storage in &arguments.storages {
+        command.args(["--storages", json!(storage).as_str().ok_or("a storage is a word")?]);
+    }
     if let Some(wgvae) = &arguments.wgvae {
         command.arg("--wgvae").arg(wgvae);
     }
@@ -217,7 +240,8 @@ impl<'a> Measuring<'a> {
         };
         let mut ways: Vec<Way<'_>> =
             self.storages(&gpu).into_iter().map(|storage| Way { gpu: &gpu, storage }).collect();
-        ways.extend(on_units.iter().map(|gpu| Way { gpu, storage: Storage::FastF16 }));
+        let fast = ways.iter().any(|way| way.storage == Storage::FastF16);
+        ways.extend(on_units.iter().filter(|_| fast).map(|gpu| Way { gpu, storage: Storage::FastF16 }));
         match self.part {
             Part::Selftest | Part::Tune => Ok(()),
             Part::Decodes => self.decodes(&ways),
@@ -263,12 +287,12 @@ impl<'a> Measuring<'a> {
     }
 
     fn decodes(&mut self, ways: &[Way<'_>]) -> Result<()> {
-        let side = if self.arguments.quick { 64 } else { 1024 };
-        for name in FAMILIES {
+        for name in &self.arguments.decodes {
+            let (graph, what) = self.graph(name)?;
             for way in ways {
-                let mut bench = Bench::new(way.gpu, &graph(name, side)?, way.storage);
+                let mut bench = Bench::new(way.gpu, &graph, way.storage);
                 let row = self.measured(&mut bench);
-                if !self.keep(with(row, with(way.json(), json!({ "family": name, "side": side }))))? {
+                if !self.keep(with(row, with(way.json(), what.clone())))? {
                     return Ok(());
                 }
             }
@@ -278,14 +302,13 @@ impl<'a> Measuring<'a> {
 
     fn kernels(&mut self, ways: &[Way<'_>]) -> Result<()> {
         // The first turn compiles.
-        let (side, turns, families) =
-            if self.arguments.quick { (64, 1, &FAMILIES[1..2]) } else { (1024, 4, &FAMILIES[..]) };
-        for name in families {
+        let (turns, first) = if self.arguments.quick { (1, 1) } else { (4, 0) };
+        for name in self.arguments.decodes.iter().skip(first).take(if self.arguments.quick { 1 } else { usize::MAX }) {
+            let (graph, what) = self.graph(name)?;
             for way in ways {
-                let whole = Bench::new(way.gpu, &graph(name, side)?, way.storage);
+                let whole = Bench::new(way.gpu, &graph, way.storage);
                 let kinds = kinds::timed(&whole, way.gpu, turns);
-                let row = json!({ "family": name, "side": side, "kinds": kinds });
-                if !self.keep(with(row, way.json()))? {
+                if !self.keep(with(with(json!({ "kinds": kinds }), way.json()), what.clone()))? {
                     return Ok(());
                 }
             }
@@ -315,15 +338,14 @@ impl<'a> Measuring<'a> {
     }
 
     fn bands(&mut self, ways: &[Way<'_>]) -> Result<()> {
-        let side = if self.arguments.quick { 64 } else { 1024 };
-        let graph = graph(FAMILIES[0], side)?;
+        let (graph, what) = self.graph(DECODES[0])?;
         let bands = if self.arguments.quick { &BANDS[..2] } else { &BANDS[..] };
         for way in ways {
             for mebibytes in bands {
                 let choice = KernelChoice { winograd_scratch_bytes: mebibytes << 20, ..*way.gpu.kernels() };
                 let options = PlanOptions { choice: Some(choice), ..profiled(way.storage) };
                 let row = self.measured(&mut Bench::with(way.gpu, &graph, &options));
-                if !self.keep(with(row, with(way.json(), json!({ "mebibytes": mebibytes, "side": side }))))? {
+                if !self.keep(with(row, with(way.json(), with(json!({ "mebibytes": mebibytes }), what.clone()))))? {
                     return Ok(());
                 }
             }
@@ -331,14 +353,30 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// Returns all storages of the device. A quick run uses one 16-bit storage only.
+    /// Builds the decoder that `name` stands for. Returns its graph and what it decodes.
+    fn graph(&self, name: &str) -> Result<(Graph, Value)> {
+        let (family, part, [width, height]) = match name.strip_suffix(OF_CLIP) {
+            Some(family) => (family, ClipPart::Next, CLIP),
+            None => (name, ClipPart::Image, IMAGE),
+        };
+        let [width, height] = if self.arguments.quick { [64, 64] } else { [width, height] };
+        let config = Family::find(family)?.config();
+        let factor = config.latent_factor(LatentSpace::Model);
+        let latents = Size { width: width / factor, height: height / factor };
+        let graph = part_of_decoder(&config, part, latents, LatentSpace::Model);
+        Ok((graph, json!({ "decode": name, "size": format!("{width}x{height}") })))
+    }
+
+    /// Returns the storages to measure. A quick run uses one 16-bit storage only.
     fn storages(&self, gpu: &Gpu) -> Vec<Storage> {
-        match (self.arguments.quick, gpu.limits().shader_f16) {
+        let all = match (self.arguments.quick, gpu.limits().shader_f16) {
             (true, true) => vec![Storage::F16],
             (true, false) => vec![Storage::PackedF16],
             (false, true) => vec![Storage::F32, Storage::F16, Storage::FastF16],
             (false, false) => vec![Storage::F32, Storage::PackedF16],
-        }
+        };
+        let wanted = &self.arguments.storages;
+        all.into_iter().filter(|storage| wanted.is_empty() || wanted.contains(storage)).collect()
     }
 
     /// Returns the fastest run of `bench`, by the device's clock if it has one.
@@ -405,13 +443,6 @@ fn tiles(gpu: &Gpu) -> Result<Vec<KernelChoice>> {
         is_new
     };
     Ok(trials.into_iter().map(|trial| trial.kernels).filter(is_new).collect())
-}
-
-/// Builds the decoder of `family` for `side` pixels.
-fn graph(family: &str, side: u32) -> Result<wgvae::model::graph::Graph> {
-    let config = Family::find(family)?.config();
-    let side = side / config.latent_factor(LatentSpace::Model);
-    Ok(decoder(&config, Size { width: side, height: side }, LatentSpace::Model))
 }
 
 /// Returns the letters and digits in lower case, with words joined by dashes.

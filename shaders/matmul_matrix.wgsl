@@ -18,6 +18,7 @@ const LOADS: u32 = 8u;            // vec4 of a, and of b, that an invocation loa
 const HAS_BIAS: bool = true;      // add bias[n]
 const ACCUMULATE: bool = false;   // add the old value of c
 const ROW_FACTORS: bool = false;  // c = row_factors[m] * c + product (rows with factor 0 are not read)
+const FRAMES: u32 = 1u;           // frames of a: rows of c are the frames of a's first row, then of its second
 const TRANSPOSED: bool = false;   // write c[n][m / 4] instead of c[m][n / 4]
 const WHOLE: bool = false;        // k is a multiple of the step along k
 alias Stored = vec4<f16>;         // elements of a and b
@@ -76,20 +77,19 @@ fn sums_at(first: u32) -> vec4<f32> {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32, @builtin(subgroup_id) subgroup_id: u32) {
-    let entry = workgroup_id.z % params.batch;
-    let frame = workgroup_id.z / params.batch;
-    let target_start = c_start(entry, frame);
+    let entry = workgroup_id.z;
+    let target_start = c_start(entry, 0u);
     let row0 = workgroup_id.x * TILE;
     let column0 = workgroup_id.y * TILE4;
     // Neighbouring loaders take neighbouring columns. Rows and columns beyond the matrices read the
     // last one again. Their results are not stored.
     let a_column = local_index % DEPTH4;
     let a_row = local_index / DEPTH4;
-    let a_start = params.a_offset + entry * params.a_batch + frame * params.a_frame;
+    let a_start = params.a_offset + entry * params.a_batch;
     var a_places: Places;
     for (var i = 0u; i < LOADS; i++) { //#unroll
-        let row = row0 + a_row + i * (WORKGROUP / DEPTH4);
-        a_places[i] = a_start + min(row, params.m - 1u) * params.a_row;
+        let row = min(row0 + a_row + i * (WORKGROUP / DEPTH4), params.m - 1u);
+        a_places[i] = a_start + row / FRAMES * params.a_row + row % FRAMES * params.a_frame;
     }
     let b_column = local_index % TILE4;
     let b_row = local_index / TILE4;

@@ -77,7 +77,7 @@ fn kinds(row: &Value) -> String {
 
 /// Lists what was measured, and how.
 fn parameters(row: &Value) -> String {
-    let what = ["family", "layer", "mebibytes", "side", "tile", "storage", "on"].map(|name| match &row[name] {
+    let what = ["decode", "size", "layer", "mebibytes", "tile", "storage", "on"].map(|name| match &row[name] {
         Value::String(text) => text.clone(),
         Value::Number(number) if name == "mebibytes" => format!("{number} MiB"),
         Value::Number(number) => number.to_string(),

@@ -39,6 +39,9 @@ pub enum MatmulTile {
 /// Rows and columns of one workgroup of `matmul_shared` and of `matmul_matrix`.
 pub const SHARED_TILE: u32 = 64;
 
+/// Columns of one workgroup of `matmul_shared` if it is narrow.
+pub const NARROW_TILE: u32 = 32;
+
 /// Invocations of a quad. Each loads one vec4 column.
 const QUAD: u32 = 4;
 
@@ -77,24 +80,47 @@ impl MatmulTile {
 pub enum Products {
     /// The kernel of this tile.
     Tile(MatmulTile),
+    /// `matmul_shared`: 64 by 32 for each workgroup.
+    Narrow {
+        /// Rows per invocation / 4.
+        rows4: u32,
+        /// vec4 columns per invocation.
+        columns4: u32,
+    },
     /// `matmul_matrix`, on matrix units: 64 by 64 for each workgroup.
     Matrix(PlannedUnits),
 }
 
 impl Products {
-    /// Chooses the kernel of all products in `storage`: `matmul_matrix` if the device was opened
-    /// with its matrix units and the storage is `fast`, else `tile`. `matmul_matrix` sums in
-    /// another order than tiles, and `fast` is declared to depend on the units.
-    pub fn new(tile: MatmulTile, storage: Storage, limits: &DeviceLimits) -> Self {
+    /// Chooses the kernel of products in `storage` with `n4` vec4 columns: `matmul_matrix` if the
+    /// device was opened with its matrix units and the storage is `fast`, else `tile`.
+    /// `matmul_matrix` sums in another order than tiles, and `fast` is declared to depend on the
+    /// units.
+    pub fn new(tile: MatmulTile, storage: Storage, limits: &DeviceLimits, n4: u32) -> Self {
         let units = limits.units().filter(|_| storage == Storage::FastF16);
-        units.map_or(Self::Tile(tile), Self::Matrix)
+        match (units, tile) {
+            (Some(units), _) => Self::Matrix(units),
+            (None, MatmulTile::Shared { rows4, columns4 }) if is_better_narrow(limits.vendor, n4) => {
+                Self::Narrow { rows4, columns4 }
+            }
+            (None, _) => Self::Tile(tile),
+        }
     }
 
     /// Returns the vec4 columns that one workgroup computes.
     pub fn columns4(self) -> u32 {
         match self {
             Self::Tile(tile) => tile.columns4(),
+            Self::Narrow { .. } => NARROW_TILE / 4,
             Self::Matrix(_) => SHARED_TILE / 4,
+        }
+    }
+
+    /// True if the kernel multiplies the rows of all frames as one matrix: its tiles have many rows.
+    pub fn joins_frames(self) -> bool {
+        match self {
+            Self::Tile(MatmulTile::Register { .. } | MatmulTile::Quad { .. }) => false,
+            Self::Tile(MatmulTile::Shared { .. }) | Self::Narrow { .. } | Self::Matrix(_) => true,
         }
     }
 
@@ -102,7 +128,7 @@ impl Products {
     pub fn block_columns4(self) -> u32 {
         match self {
             Self::Tile(tile) => tile.block_columns4(),
-            Self::Matrix(_) => self.columns4(),
+            Self::Narrow { .. } | Self::Matrix(_) => self.columns4(),
         }
     }
 }
@@ -111,6 +137,9 @@ impl std::fmt::Display for Products {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Tile(tile) => tile.fmt(f),
+            Self::Narrow { rows4, columns4 } => {
+                write!(f, "shared {SHARED_TILE}x{NARROW_TILE} by {}x{}", rows4 * 4, columns4 * 4)
+            }
             Self::Matrix(units) => write!(f, "matrices of {0}x{0}, subgroups of {1}", units.side, units.lanes),
         }
     }
@@ -296,6 +325,15 @@ impl KernelChoice {
             Window { .. } => ConvAlgorithm::Winograd,
         }
     }
+}
+
+/// True if products with `n4` vec4 columns take less time in narrow tiles: the last of the wide ones
+/// would be half empty, and there are few. On an H200, 96 columns take a quarter less time. AMD's
+/// tile would have half of a wave of 64 then.
+fn is_better_narrow(vendor: Vendor, n4: u32) -> bool {
+    const MOST_COLUMNS: u32 = 256;
+    let in_last = (n4 * 4 - 1) % SHARED_TILE + 1;
+    vendor != Vendor::Amd && n4 * 4 < MOST_COLUMNS && in_last <= NARROW_TILE
 }
 
 /// Returns the largest tile that a GPU's compiler keeps in registers (`benches/results/isa.md`).

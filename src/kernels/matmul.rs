@@ -25,6 +25,16 @@ impl MatmulParams {
         let sizes = Self { m, m_stored: m, n4, k4, batch: 1, ..zeros };
         Self { a_row: k4, a_column: 1, b_row: n4, b_block, c_row: n4, scale: 1.0, ..sizes }
     }
+
+    /// Returns the same product with the rows of all frames as one matrix: the frames of the first
+    /// row, then those of the second. They must lie so in c.
+    fn with_frames_as_rows(self, frames: u32) -> Self {
+        if frames == 1 {
+            return self;
+        }
+        debug_assert_eq!(self.c_row, frames * self.c_frame);
+        Self { m: self.m * frames, m_stored: self.m_stored * frames, c_row: self.c_frame, c_frame: 0, ..self }
+    }
 }
 
 const BINDINGS: &[(&str, Access)] = &[
@@ -45,6 +55,9 @@ pub const QUAD_WORKGROUP: u32 = 8;
 
 /// Columns of a / 4 that `matmul_shared` multiplies at a time.
 const SHARED_DEPTH4: u32 = 4;
+
+/// Invocations of `matmul_shared` that load a, if a workgroup has so many.
+const SHARED_LOADERS: u32 = 64;
 
 /// Interface of `matmul`: a register tile for each invocation.
 pub const REGISTER: Interface = kernel!("matmul", BINDINGS, MATMUL_PARAMS);
@@ -90,6 +103,8 @@ pub struct Matmul {
     /// The kernel.
     pub products: Products,
     /// Frames of a and c, each with [`MatmulParams::batch`] entries. All are multiplied with one b.
+    /// Tiles in workgroup memory multiply all frames as one matrix, so that fewer tiles have empty
+    /// rows: then c has the frames of a row next to each other, and the epilogue is none.
     pub frames: u32,
     /// Sizes, offsets and strides.
     pub params: MatmulParams,
@@ -98,8 +113,12 @@ pub struct Matmul {
 impl Matmul {
     /// Returns the launch.
     pub fn launch(&self) -> Launch {
-        let MatmulParams { m, m_stored, n4, k4, batch, .. } = self.params;
-        let entries = batch * self.frames;
+        let (params, entries) = if self.products.joins_frames() {
+            (self.params.with_frames_as_rows(self.frames), self.params.batch)
+        } else {
+            (self.params, self.params.batch * self.frames)
+        };
+        let MatmulParams { m, m_stored, n4, k4, .. } = params;
         let (bias, accumulate, transposed, row_factors) = match self.epilogue {
             Epilogue::None => (false, false, false, false),
             Epilogue::Bias => (true, false, false, false),
@@ -134,12 +153,16 @@ impl Matmul {
                 ]);
                 (QUAD.file, QUAD_WORKGROUP * rows)
             }
-            Products::Tile(MatmulTile::Shared { rows4, columns4 }) => {
-                let invocations = (SHARED_TILE / 4 / rows4) * (SHARED_TILE / 4 / columns4);
+            Products::Tile(MatmulTile::Shared { rows4, columns4 }) | Products::Narrow { rows4, columns4 } => {
+                let width4 = self.products.columns4();
+                let invocations = (SHARED_TILE / 4 / rows4) * (width4 / columns4);
                 values.extend([
                     ("WORKGROUP", Value::U32(invocations)),
+                    ("WIDTH4", Value::U32(width4)),
+                    ("BLOCKS", Value::U32((SHARED_LOADERS / invocations).max(1))),
                     ("ROWS4", Value::U32(rows4)),
                     ("COLUMNS4", Value::U32(columns4)),
+                    ("FRAMES", Value::U32(self.frames)),
                     ("WHOLE", Value::Bool(k4.is_multiple_of(SHARED_DEPTH4))),
                     // Only for 8x8, on GPUs with registers to spare: with 4x8, Xe-LPG spills and
                     // Adreno has half as many waves.
@@ -148,6 +171,7 @@ impl Matmul {
                 (SHARED.file, SHARED_TILE)
             }
             Products::Matrix(units) => {
+                values.push(("FRAMES", Value::U32(self.frames)));
                 values.extend(matrix_values(units, k4));
                 (MATRIX.file, SHARED_TILE)
             }
@@ -155,7 +179,7 @@ impl Matmul {
         Launch {
             variant: Variant { file, values },
             workgroups: [m_stored.div_ceil(rows), n4.div_ceil(self.products.columns4()), entries],
-            params: bytemuck::bytes_of(&self.params).to_vec(),
+            params: bytemuck::bytes_of(&params).to_vec(),
             macs: u64::from(entries) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
         }
     }

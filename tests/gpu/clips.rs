@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pollster::block_on;
-use wgvae::device::DeviceError;
+use wgvae::device::{DeviceError, DeviceKind, Vendor};
 use wgvae::images::PixelFormat;
 use wgvae::plan::Home;
 use wgvae::{
@@ -79,6 +79,30 @@ fn clip(name: &str) -> bool {
         assert_same_bits(&within, &moments, &format!("{name} moments {precision:?} within {budget}"));
     }
     uses_host
+}
+
+/// Tests that the kernels for GPUs, which multiply all frames as one matrix, change no bit.
+#[test]
+fn the_kernels_for_gpus_give_the_same_bits() {
+    const KINDS: [(DeviceKind, Vendor); 4] = [
+        (DeviceKind::Cpu, Vendor::Other),
+        (DeviceKind::Gpu, Vendor::Nvidia),
+        (DeviceKind::Gpu, Vendor::Intel),
+        (DeviceKind::Gpu, Vendor::Arm),
+    ];
+    for name in ["clip_wan", "clip_hunyuan_video", "clip_taew2_1"] {
+        let golden = Golden::open(name);
+        let latents = latents_of(&golden.latents());
+        let decoded = KINDS.map(|kind| {
+            let gpu = block_on(Gpu::request(&GpuOptions { kernels_of: Some(kind), ..GpuOptions::default() })).unwrap();
+            let load = LoadOptions { precision: Precision::F16, clips: true, ..LoadOptions::default() };
+            let mut vae = block_on(Vae::load(&gpu, &checkpoint(&golden), load)).unwrap();
+            decode(&mut vae, &latents, None).0
+        });
+        for (other, kind) in decoded[1..].iter().zip(&KINDS[1..]) {
+            assert_same_bits(other, &decoded[0], &format!("{name} with the kernels of {kind:?}"));
+        }
+    }
 }
 
 #[test]

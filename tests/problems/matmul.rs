@@ -39,7 +39,8 @@ pub(super) fn problems() -> Vec<Problem> {
     ]);
     tiles.sort_by_key(MatmulTile::to_string);
     tiles.dedup();
-    let tiles: Vec<Products> = tiles.into_iter().map(Products::Tile).collect();
+    let mut tiles: Vec<Products> = tiles.into_iter().map(Products::Tile).collect();
+    tiles.extend([(2, 2), (1, 2), (1, 1)].map(|(rows4, columns4)| Products::Narrow { rows4, columns4 }));
     let units = [(8, 8), (16, 32), (16, 64)];
     let units = units.map(|(side, lanes)| Products::Matrix(MatrixUnits { side, lanes }));
     for storage in STORAGES {
@@ -53,7 +54,10 @@ pub(super) fn problems() -> Vec<Problem> {
                     Epilogue::BiasTransposed,
                     Epilogue::RowFactors,
                 ] {
-                    problems.push(problem(storage, *products, shape, epilogue, None));
+                    // Such kernels join frames only if nothing follows.
+                    if shape[4] == 1 || epilogue == Epilogue::None || !products.joins_frames() {
+                        problems.push(problem(storage, *products, shape, epilogue, None));
+                    }
                 }
                 for transforms in [Transforms::Runs, Transforms::Pairs] {
                     problems.push(problem(storage, *products, shape, Epilogue::None, Some(transforms)));
@@ -90,7 +94,8 @@ fn problem(
     let (c_row, c_frame, c_size) = if transposed {
         (m.div_ceil(4), n4 * 4 * m.div_ceil(4), frames * n4 * 4 * m.div_ceil(4))
     } else {
-        (frames * n4 + 1, n4, m * (frames * n4 + 1))
+        let c_row = frames * n4 + u32::from(!products.joins_frames());
+        (c_row, n4, m * c_row)
     };
     // Attention accumulates in f32.
     let output = if factors { Storage::F32 } else { storage };

@@ -12,10 +12,13 @@ pub(super) fn run(call: &mut Call<'_>) {
     let (input, output) = (call.storage("Stored"), call.storage("Output"));
     // Rows and vec4 columns of one workgroup, and vec4 columns of a block of b.
     let (group_m, tile_n, block_n) = match call.variant.file {
-        "matmul_shared" | "matmul_matrix" => (SHARED_TILE, SHARED_TILE / 4, SHARED_TILE / 4),
+        "matmul_shared" => (SHARED_TILE, call.variant.number("WIDTH4"), call.variant.number("WIDTH4")),
+        "matmul_matrix" => (SHARED_TILE, SHARED_TILE / 4, SHARED_TILE / 4),
         "matmul_quad" => (QUAD_WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), 4),
         _ => (WORKGROUP * call.variant.number("TILE_M"), call.variant.number("TILE_N"), call.variant.number("TILE_N")),
     };
+    // Frames among the rows.
+    let frames = at(call.variant.number("FRAMES").max(1));
     let [groups_m, groups_n, entries] = call.workgroups;
     assert!(entries.is_multiple_of(p.batch), "{entries} batch entries: {p:?}");
     assert!(groups_m * group_m >= p.m_stored, "{groups_m} workgroups of {group_m} rows: {p:?}");
@@ -29,7 +32,7 @@ pub(super) fn run(call: &mut Call<'_>) {
         for row in 0..at(p.m_stored) {
             for column in 0..at(p.n4) {
                 let sum = if row < at(p.m) {
-                    product(&p, &a, &b, at(block_n), [entry, frame, row, column])
+                    product(&p, &a, &b, (at(block_n), frames), [entry, frame, row, column])
                 } else {
                     [0.0; 4]
                 };
@@ -57,9 +60,10 @@ fn product(
     p: &MatmulParams,
     a: &[[f32; 4]],
     b: &[[f32; 4]],
-    block_n: usize,
+    (block_n, frames): (usize, usize),
     [entry, frame, row, column]: [usize; 4],
 ) -> [f64; 4] {
+    let (row, frame) = (row / frames, row % frames + frame);
     let a_start = at(p.a_offset) + entry * at(p.a_batch) + frame * at(p.a_frame) + row * at(p.a_row);
     let b_start = at(p.b_offset) + entry * at(p.b_batch) + column / block_n * at(p.b_block) + column % block_n;
     let mut sum = [0.0_f64; 4];

@@ -275,7 +275,7 @@ impl Lowering<'_> {
     /// Launches `scores = queries keys^T`. `key_row` is the number of vec4 in a row of the
     /// transposed keys.
     fn scores(&mut self, shape: Shape, block: &Block, queries: PixelRange, keys: PixelRange, key_row: u32) {
-        let products = self.products();
+        let products = self.products(keys.count.div_ceil(4));
         let launch = Matmul {
             input: self.options.storage,
             output: Storage::F32,
@@ -297,7 +297,7 @@ impl Lowering<'_> {
 
     /// Launches `accumulated = row_factors * accumulated + probabilities values`.
     fn weigh(&mut self, shape: Shape, block: &Block, queries: u32, values: PixelRange) {
-        let products = self.products();
+        let products = self.products(shape.channels4());
         let launch = Matmul {
             input: self.options.storage,
             output: Storage::F32,

@@ -126,8 +126,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the kernel of all products but those of Winograd convolutions.
-    pub(super) fn products(&self) -> Products {
-        Products::new(self.choice.matmul_tile, self.options.storage, self.limits)
+    pub(super) fn products(&self, n4: u32) -> Products {
+        Products::new(self.choice.matmul_tile, self.options.storage, self.limits, n4)
     }
 
     pub(in crate::plan) fn into_plan(self) -> Plan {

@@ -130,7 +130,7 @@ impl Lowering<'_> {
         // A group has its columns of the filter, whose rows are the input channels of one group.
         let groups = product.groups;
         let (group_k4, group_n4) = (k4 / groups, n4 / groups);
-        let products = self.products();
+        let products = self.products(group_n4);
         let output = self.output_of_stage();
         let own = output.partition.chunk(chunk);
         // Each frame of each pixel is one row of a.
@@ -189,7 +189,7 @@ impl Lowering<'_> {
         let first = (rows.start - row0) * input.width * pixel4;
         let first_pixel = (rows.start - output.partition.chunk(chunk).start) * shape.width;
         let m = rows.count() * shape.width;
-        let products = self.products();
+        let products = self.products(n4);
         for frame in 0..shape.frames / conv.phases {
             let launch = Matmul {
                 input: self.options.storage,

@@ -108,8 +108,8 @@ impl TileGrid {
         // multiplied data is at most four times that of one computed frame.
         const FRAMES: u32 = 4;
         let (choice, transformed) = (options.choice(limits), options.storage.transformed());
-        let products = Products::new(choice.winograd_tile, options.storage, limits);
         let Channels { v4, k4, n4, m4, .. } = channels;
+        let products = Products::new(choice.winograd_tile, options.storage, limits, n4);
         let (columns, rows) = (output.width.div_ceil(TILE), output.height.div_ceil(TILE));
         let larger = |v4: u32, m4: u32| tile_bytes(v4.max(m4), transformed);
         let fitting = |bytes: u64| u32::try_from(limits.largest_bound_buffer().0 / bytes).unwrap_or(u32::MAX).max(1);

@@ -69,7 +69,7 @@ impl Lowering<'_> {
     fn unfolded_product(&self, conv: &Conv, pixels: u32, first: u32, frame: u32) -> Matmul {
         let (input, output) = self.fused.shapes_of(conv);
         let (frame4, n4) = (TAPS * input.channels4(), output.channels4());
-        let products = self.products();
+        let products = self.products(n4);
         Matmul {
             input: self.options.storage,
             output: self.output_of_stage().storage,

@@ -40,7 +40,7 @@ pub(super) struct Device {
 
 #[rustfmt::skip]
 pub(super) const DEVICES: [Device; 10] = [
-    Device { name: "H200",        vendor: Vendor::Nvidia,   unified: false, f16: true,  cores: 132, lanes: 128, wave: 32, peak: 67.0,  reached: 0.50, memory: 4300.0, cache_mib: 50, cache: 5000.0, launch: 6.0, link: 40.0 },
+    Device { name: "H200",        vendor: Vendor::Nvidia,   unified: false, f16: true,  cores: 132, lanes: 128, wave: 32, peak: 67.0,  reached: 0.60, memory: 4300.0, cache_mib: 50, cache: 5000.0, launch: 6.0, link: 40.0 },
     Device { name: "RTX 5090",    vendor: Vendor::Nvidia,   unified: false, f16: true,  cores: 170, lanes: 128, wave: 32, peak: 104.8, reached: 0.85, memory: 1792.0, cache_mib: 96, cache: 6000.0, launch: 2.5, link: 40.0 },
     Device { name: "RTX 4090",    vendor: Vendor::Nvidia,   unified: false, f16: true,  cores: 128, lanes: 128, wave: 32, peak: 82.6,  reached: 0.85, memory: 1008.0, cache_mib: 72, cache: 5000.0, launch: 2.5, link: 20.0 },
     Device { name: "RX 9070 XT",  vendor: Vendor::Amd,      unified: false, f16: true,  cores: 64,  lanes: 128, wave: 64, peak: 48.7,  reached: 0.57, memory: 640.0,  cache_mib: 64, cache: 2500.0, launch: 3.5, link: 40.0 },

@@ -89,12 +89,12 @@ const WAYS: [Way; 31] = [
     // These parts are one frame of latents, and the widest layers have few of their pixels: too
     // little for the cores of a large GPU. The bounds hold what was reached, as shares of the time.
     starved(0.20, way("wan22 part 832x480", "wan22", [832, 480], What::Part)),
-    starved(0.19, way("wan22 part 1280x704", "wan22", [1280, 704], What::Part)),
-    starved(0.46, way("ltx2 part 832x480", "ltx2", [832, 480], What::Part)),
-    starved(0.33, way("ltx2 part 1280x704", "ltx2", [1280, 704], What::Part)),
-    starved(0.22, way("hunyuan_video15 part 832x480", "hunyuan_video15", [832, 480], What::Part)),
-    starved(0.24, way("hunyuan_video15 part 1280x720", "hunyuan_video15", [1280, 720], What::Part)),
-    way("ltx2_3 part 1280x704", "ltx2_3", [1280, 704], What::Part),
+    starved(0.22, way("wan22 part 1280x704", "wan22", [1280, 704], What::Part)),
+    starved(0.49, way("ltx2 part 832x480", "ltx2", [832, 480], What::Part)),
+    starved(0.35, way("ltx2 part 1280x704", "ltx2", [1280, 704], What::Part)),
+    starved(0.23, way("hunyuan_video15 part 832x480", "hunyuan_video15", [832, 480], What::Part)),
+    starved(0.32, way("hunyuan_video15 part 1280x720", "hunyuan_video15", [1280, 720], What::Part)),
+    starved(0.17, way("ltx2_3 part 1280x704", "ltx2_3", [1280, 704], What::Part)),
     way("taew2_2 part 1280x704", "taew2_2", [1280, 704], What::Part),
     starved(0.19, way("taeltx_2 part 1280x704", "taeltx_2", [1280, 704], What::Part)),
 ];

@@ -9,6 +9,7 @@ use wgvae::kernels::group_norm::{self, ApplyParams, StatsParams};
 use wgvae::kernels::linear_attention::{self, SumsParams, elements};
 use wgvae::kernels::matmul::MatmulParams;
 use wgvae::kernels::pixel_norm::PixelNormParams;
+use wgvae::kernels::choice::SHARED_TILE;
 use wgvae::kernels::winograd::{InParams, OutParams, PAIRS_OUT, POINTS, WeightsParams};
 use wgvae::kernels::{Value, Variant, WORKGROUP};
 
@@ -92,7 +93,12 @@ fn bytes(variant: &Variant, name: &str) -> u64 {
 fn product(variant: &Variant, p: &MatmulParams, [rows, columns, batch]: [u32; 3]) -> Work {
     let [m, n4, k4, batch] = [p.m, p.n4, p.k4, batch].map(u64::from);
     let (stored, kept) = (bytes(variant, "Stored"), bytes(variant, "Output"));
-    let names = match (variant.flag("ROW_FACTORS"), variant.flag("HAS_BIAS"), batch == u64::from(POINTS)) {
+    let tile_rows = u64::from(SHARED_TILE);
+    let tile_columns4 = match variant.file {
+        "matmul_shared" => u64::from(variant.number("WIDTH4")),
+        _ => tile_rows / 4,
+    };
+    let names = match (variant.flag("ROW_FACTORS"), variant.flag("HAS_BIAS"), p.batch == POINTS) {
         (true, ..) => ["matmul_shared: probabilities times values", "matmul_matrix: probabilities times values"],
         (_, true, _) => ["matmul_shared: 1x1", "matmul_matrix: 1x1"],
         (.., true) => ["matmul_shared: 36 points", "matmul_matrix: 36 points"],
@@ -102,7 +108,8 @@ fn product(variant: &Variant, p: &MatmulParams, [rows, columns, batch]: [u32; 3]
     let reads = u64::from(variant.flag("ROW_FACTORS") || variant.flag("ACCUMULATE"));
     Work {
         name,
-        macs: batch * m * n4 * k4 * 16,
+        // Workgroups multiply whole tiles.
+        macs: batch * m.next_multiple_of(tile_rows) * n4.next_multiple_of(tile_columns4) * k4 * 16,
         moved: vec![
             Moved::often(batch * m * k4 * stored, u64::from(columns)),
             Moved::often(batch * n4 * k4 * 4 * stored, u64::from(rows)),
