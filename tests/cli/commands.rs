@@ -68,6 +68,12 @@ fn plans_need_no_gpu() {
 }
 
 #[test]
+fn a_plan_without_a_network_names_both_flags() {
+    let words = ["required", "<--model <PATH>|--family <NAME>>"];
+    Folder::new().run_without_adapter(&["plan", "--size", "512x512"]).failed("no network", 2, &words);
+}
+
+#[test]
 fn a_file_of_a_folder_is_opened_as_the_folder() {
     let folder = Folder::new();
     let plan = |model: &str| folder.run_without_adapter(&["plan", "--model", model, "--size", "20x18", "--json"]);
