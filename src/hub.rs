@@ -13,6 +13,7 @@ mod transfer;
 use std::path::{Path, PathBuf};
 
 use self::cache::{Cache, io_error, remove};
+use self::failure::INSTEAD;
 use self::hash::{Digest, sha256_of, sha256_of_text};
 use self::listing::{Listed, Listing};
 pub use self::name::HubName;
@@ -194,7 +195,9 @@ impl HubModel {
     fn fetch(&self, name: &str, progress: &mut dyn FnMut(HubProgress<'_>)) -> Result<()> {
         let shown = self.name.file(name);
         let Some(client) = &self.client else {
-            let source = std::io::Error::other("not in the cache, and the hub is not asked");
+            let source = std::io::Error::other(format!(
+                "not in the cache, and the hub is not asked: download it first, or {INSTEAD}"
+            ));
             return Err(Error::Io { path: shown, source });
         };
         let (commit, digest) = (&self.listing.commit, self.listed(name).digest);
@@ -253,6 +256,8 @@ fn most(name: &str) -> Bytes {
 }
 
 fn nothing_kept(name: &HubName) -> Error {
-    let source = std::io::Error::other("not in the cache, and the hub is not to be asked (HF_HUB_OFFLINE)");
+    let source = std::io::Error::other(format!(
+        "not in the cache, and the hub is not to be asked (HF_HUB_OFFLINE): download it first, or {INSTEAD}"
+    ));
     Error::Io { path: name.to_string(), source }
 }

@@ -5,6 +5,9 @@ use std::fmt;
 use super::name::HubName;
 use crate::error::Error;
 
+/// Advice for a model that cannot be downloaded.
+pub(super) const INSTEAD: &str = "name a local folder or file as the model";
+
 /// The reason why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -42,6 +45,10 @@ impl Failure {
                     "the hub refuses this token (403): accept the terms on the page of {} with its account",
                     name.id()
                 )
+            }
+            // The cache was asked before this, and does not have the file.
+            other if other.is_no_answer() => {
+                format!("{other}; it is not in the cache either: check the connection and HF_ENDPOINT, or {INSTEAD}")
             }
             other => other.to_string(),
         };

@@ -234,7 +234,7 @@ impl Client {
             }
             let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
             let config = request.config().timeout_recv_response(Some(left)).timeout_recv_body(body);
-            let response = config.build().call().map_err(no_answer)?;
+            let response = config.build().call().map_err(|error| no_answer(&url, error))?;
             match response.status().as_u16() {
                 200 | 206 => return Ok(response),
                 301 | 302 | 303 | 307 | 308 => {
@@ -312,27 +312,29 @@ fn read_body(
     }
 }
 
-fn no_answer(error: ureq::Error) -> Failure {
+fn no_answer(url: &Url, error: ureq::Error) -> Failure {
+    let asked = url.origin().ascii_serialization();
     match error {
-        ureq::Error::Timeout(timeout) => too_slow(timeout),
-        other => Failure::NoAnswer(other.to_string()),
+        ureq::Error::Timeout(timeout) => Failure::TooSlow(format!("{asked}: {}", too_slow(timeout))),
+        other => Failure::NoAnswer(format!("no answer from {asked}: {other}")),
     }
 }
 
 fn broken_off(error: ureq::Error) -> Failure {
     match error {
-        ureq::Error::Timeout(timeout) => too_slow(timeout),
+        ureq::Error::Timeout(timeout) => Failure::TooSlow(too_slow(timeout)),
         other => Failure::BrokeOff(format!("the answer broke off: {other}")),
     }
 }
 
-fn too_slow(timeout: Timeout) -> Failure {
+/// Describes a time limit that has passed.
+fn too_slow(timeout: Timeout) -> String {
     let (connect, wait) = (CONNECT.as_secs(), WAIT.as_secs());
-    Failure::TooSlow(match timeout {
+    match timeout {
         Timeout::Resolve | Timeout::Connect | Timeout::SendRequest => format!("no connection within {connect} s"),
         Timeout::RecvBody => format!("the answer was not whole within {wait} s"),
         _ => format!("no answer within {wait} s"),
-    })
+    }
 }
 
 /// Returns the size of the file at `path`, or 0 if there is none.

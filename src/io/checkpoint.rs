@@ -1,6 +1,8 @@
 //! The tensors of a model: their place, their names, and how to read them. Opening a checkpoint
 //! reads and checks headers only; weights are read on request.
 
+#[cfg(not(target_arch = "wasm32"))]
+mod beside;
 mod composed;
 mod facts;
 mod scale;
@@ -296,6 +298,25 @@ impl Checkpoint {
         sources: Vec<Box<dyn ByteSource>>,
         config: Option<AutoencoderConfig>,
     ) -> Result<Self> {
+        let (mut checkpoint, hint) = Self::undecided(name, sources, config.is_none()).await?;
+        match config {
+            Some(config) => match checkpoint.difference(&config) {
+                None => checkpoint.settle(config, "config.json".to_owned())?,
+                Some(field) => return Err(other_network(field, &config, &checkpoint.derived)),
+            },
+            None => checkpoint.decide(hint)?,
+        }
+        Ok(checkpoint)
+    }
+
+    /// Reads the headers of all `sources` and settles names. Returns a checkpoint without config
+    /// and scale, and the family that the files' other contents show. `takes_metadata` tells
+    /// whether the network comes from the files' metadata, too.
+    async fn undecided(
+        name: String,
+        sources: Vec<Box<dyn ByteSource>>,
+        takes_metadata: bool,
+    ) -> Result<(Self, Option<&'static str>)> {
         let Written { tensors, architecture, stated, padding_mode } = Written::read(&sources).await?;
         let shapes = shapes_of(&tensors);
         let names = translate(&name, &shapes)?;
@@ -308,7 +329,7 @@ impl Checkpoint {
 
         let shapes = shapes_of(&tensors);
         let mut derived = Derived::from_shapes(&name, &shapes)?;
-        if config.is_none() {
+        if takes_metadata {
             stated.iter().try_for_each(|stated| derived.take_stated(stated))?;
             padding_mode.iter().try_for_each(|name| derived.take_padding_mode(name))?;
         }
@@ -316,14 +337,7 @@ impl Checkpoint {
         checkpoint.strange_in_encoder = names.strange_in_encoder;
         checkpoint.statistics = Statistics::read(&checkpoint).await?;
         checkpoint.own_latents = own_latents.unwrap_or_else(|| checkpoint.own_latents_by_name(hint));
-        match config {
-            Some(config) => match checkpoint.difference(&config) {
-                None => checkpoint.settle(config, "config.json".to_owned())?,
-                Some(field) => return Err(other_network(field, &config, &checkpoint.derived)),
-            },
-            None => checkpoint.decide(hint)?,
-        }
-        Ok(checkpoint)
+        Ok((checkpoint, hint))
     }
 
     /// Creates a checkpoint without statistics, whose scale is unknown.
@@ -366,7 +380,7 @@ impl Checkpoint {
 
     /// Compares `config` with the network that the weights show. Returns the name of the first
     /// field that differs, or `None` if they agree.
-    pub(super) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
+    fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
         let field = self.derived.difference(config)?;
         (!self.is_part_of(config)).then_some(field)
     }
@@ -386,11 +400,16 @@ impl Checkpoint {
     }
 
     /// Takes over a config that fits the weights. `from` says where it came from.
-    pub(super) fn settle(&mut self, mut config: AutoencoderConfig, from: String) -> Result<()> {
-        config.take_time_of(self.derived.unscaled());
-        self.config = self.with_own_latents(self.with_statistics(config)?);
+    fn settle(&mut self, config: AutoencoderConfig, from: String) -> Result<()> {
+        self.config = self.completed(config)?;
         self.scale = LatentScale::Known { from };
         Ok(())
+    }
+
+    /// Adds to a config that fits the weights what the files tell.
+    fn completed(&self, mut config: AutoencoderConfig) -> Result<AutoencoderConfig> {
+        config.take_time_of(self.derived.unscaled());
+        Ok(self.with_own_latents(self.with_statistics(config)?))
     }
 }
 

@@ -9,13 +9,17 @@ use super::checkpoint::Checkpoint;
 use super::file::FileSource;
 use super::shard_index::shard_names;
 use super::source::ByteSource;
-use super::weight_files::{PICKLES, Variant, file_name, format_error, has_ending, pickle, weight_files};
+use super::weight_files::{PICKLES, Variant, file_name, format_error, has_ending, is_standard, pickle, weight_files};
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Family, is_supported_class};
 
 impl Checkpoint {
     /// Opens a .safetensors file, a diffusers VAE folder, or the folder of a pipeline that has a
     /// VAE.
+    ///
+    /// A file with the name of weights in diffusers' folders (`diffusion_pytorch_model`) needs the
+    /// config.json beside it as much as its folder does. Beside a file of another name, config.json
+    /// adds what the weights do not tell, unless it contradicts them.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] for a folder without weights, with several candidates, or
@@ -33,16 +37,12 @@ impl Checkpoint {
         match config {
             FoundConfig::None => Self::assemble(name, sources, None).await,
             FoundConfig::Stated(config) => Self::assemble(name, sources, Some(config)).await,
-            FoundConfig::Beside(config) => {
-                let mut checkpoint = Self::assemble(name, sources, None).await?;
-                match checkpoint.difference(&config) {
-                    None => checkpoint.settle(config, "config.json beside the file".to_owned())?,
-                    Some(field) => {
-                        log::warn!("{}: config.json beside it describes another model ({field})", checkpoint.name());
-                    }
-                }
+            FoundConfig::OfFile(config) => {
+                let checkpoint = Self::assemble(name, sources, Some(config)).await?;
+                log::info!("{}: using config.json beside it", checkpoint.name());
                 Ok(checkpoint)
             }
+            FoundConfig::Beside(config) => Self::assemble_beside(name, sources, config).await,
         }
     }
 }
@@ -61,8 +61,12 @@ enum FoundConfig {
     None,
     /// A config in the model's folder. It must fit the weights.
     Stated(AutoencoderConfig),
-    /// A config beside a weight file that the caller named. It counts only if it fits.
-    Beside(AutoencoderConfig),
+    /// A config beside a file that the caller named, which has the name of weights in diffusers'
+    /// folders. It must fit the weights.
+    OfFile(AutoencoderConfig),
+    /// A config, or the error of reading it, beside a file of another name. It may belong to
+    /// another file of the folder.
+    Beside(Result<AutoencoderConfig>),
 }
 
 /// Longest JSON file that is read, in bytes. The index of a model with very many shards has about
@@ -82,7 +86,11 @@ fn find_file(path: &Path) -> Result<ModelFiles> {
     }
     let config = match path.parent().map(|folder| folder.join("config.json")) {
         Some(config) if class_name(&config).is_some_and(|class| is_supported_class(&class)) => {
-            FoundConfig::Beside(read_config(&config)?)
+            if is_standard(path) {
+                FoundConfig::OfFile(read_config(&config)?)
+            } else {
+                FoundConfig::Beside(read_config(&config))
+            }
         }
         _ => FoundConfig::None,
     };

@@ -68,6 +68,12 @@ pub(crate) fn weight_files(folder: &Path, mut names: Vec<String>, variant: Varia
     }
 }
 
+/// True if the file at `path` has the name of weights in diffusers' folders: whole, a shard, or the
+/// index of shards.
+pub(super) fn is_standard(path: &Path) -> bool {
+    file_name(path).strip_prefix(STEM).is_some_and(|rest| rest.starts_with(['.', '-']))
+}
+
 /// True if two files are the halves of one model, such as TAESD's `taesd_encoder.safetensors` and
 /// `taesd_decoder.safetensors`.
 fn are_halves(encoder: &str, decoder: &str) -> bool {

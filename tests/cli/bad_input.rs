@@ -185,12 +185,12 @@ fn refused_arguments(more: &[&str]) -> Outcome {
 #[test]
 fn outputs_that_cannot_be_written() {
     let refused = |output: &str, words: &[&str]| refused_arguments(&["-o", output]).failed(output, 1, words);
-    refused("missing/out.png", &["missing/out.png", "No such file"]);
+    refused("missing/out.png", &["missing/out.png", "expected an existing folder missing, found none"]);
     refused("out.png.gif", &["out.png.gif", "png, jpg, jpeg, webp, exr, npy, safetensors", "\"gif\""]);
     refused("out", &["ending of output file out", "none"]);
     refused("/proc/out.png", &["/proc/out.png"]);
     let report = ["-o", "out.png", "--report", "missing/report.json"];
-    refused_arguments(&report).failed("report", 1, &["missing/report.json", "No such file"]);
+    refused_arguments(&report).failed("report", 1, &["missing/report.json", "expected an existing folder missing"]);
     let same = refused_arguments(&["-o", "out.png", "--report", "./out.png"]);
     same.failed("report over the picture", 1, &["--report", "--output", "./out.png"]);
     let latents = refused_arguments(&["-o", "latents.safetensors"]);

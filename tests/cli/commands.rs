@@ -68,6 +68,30 @@ fn plans_need_no_gpu() {
 }
 
 #[test]
+fn a_plan_without_a_network_names_both_flags() {
+    let words = ["required", "<--model <PATH>|--family <NAME>>"];
+    Folder::new().run_without_adapter(&["plan", "--size", "512x512"]).failed("no network", 2, &words);
+}
+
+#[test]
+fn a_file_of_a_folder_is_opened_as_the_folder() {
+    let folder = Folder::new();
+    let plan = |model: &str| folder.run_without_adapter(&["plan", "--model", model, "--size", "20x18", "--json"]);
+    let file = "model/diffusion_pytorch_model.safetensors";
+    let named = plan(file);
+    assert!(named.stderr.contains(&format!("note: {file}: using config.json beside it")), "{named:?}");
+    assert_eq!(named.json(), plan("model").json());
+    // This file may be another model's than config.json.
+    folder.write("model/my.safetensors", &folder.read(file));
+    folder.write("model/config.json", br#"{"_class_name": "AutoencoderTiny"}"#);
+    let alone = plan("model/my.safetensors");
+    alone.failed("groups that weights do not tell", 1, &["norm_num_groups"]);
+    let warning = "warning: model/my.safetensors: config.json beside it is not used: it describes another model";
+    assert!(alone.stderr.contains(warning), "{alone:?}");
+    plan(file).failed("another network", 1, &["_class_name", "the network of the weights", "in config.json"]);
+}
+
+#[test]
 fn a_plan_predicts_what_a_decode_takes() {
     let folder = Folder::new();
     let adapter = folder.run(&["adapters", "--json"]).json()[0]["limits"].clone();

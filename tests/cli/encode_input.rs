@@ -151,7 +151,7 @@ fn outputs_of_an_encode_that_cannot_be_written() {
         folder.encode(&[&["--image", "image.npy"], more].concat()).failed(&more.join(" "), 1, words);
     };
     refused(&["-o", "out.png"], &["ending of output file out.png", "one of safetensors, npy", "\"png\""]);
-    refused(&["-o", "missing/out.npy"], &["missing/out.npy", "No such file"]);
+    refused(&["-o", "missing/out.npy"], &["missing/out.npy", "existing folder missing"]);
     refused(&["-o", "image.npy"], &["--output", "--image", "image.npy"]);
     refused(&["-o", "out.npy", "--report", "./out.npy"], &["--report", "--output", "./out.npy"]);
     refused(&["-o", "model/diffusion_pytorch_model.safetensors"], &["--output", "--model"]);

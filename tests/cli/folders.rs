@@ -143,7 +143,7 @@ fn what_a_folder_cannot_have_is_named() {
     fails(&["-o", "pictures", "--fps", "8"], &["--fps: expected latents of a clip", "images in latents"]);
     fails(&["-o", "pictures", "--bit-depth", "16", "--format", "webp"], &["--bit-depth"]);
     fails(&["-o", "%d-%d.png"], &["pattern %d-%d.png"]);
-    fails(&["-o", "nowhere/pictures/"], &["nowhere/pictures"]);
+    fails(&["-o", "nowhere/pictures/"], &["nowhere/pictures", "expected an existing folder nowhere, found none"]);
     fails(&["-o", "model/", "--format", "safetensors", "--tensor", "x"], &["expected a tensor \"x\""]);
     fails(&["-o", "latents/%s.safetensors"], &["--output: expected a different file than --latents names"]);
     folder.write("latents/a2.npy", &write_npy(&formula::latents(&[1, 8, 3, 4])));

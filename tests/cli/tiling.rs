@@ -141,7 +141,7 @@ fn comparisons_that_make_no_sense() {
         (&["-o", "out.png", "--tilings", ""], 2, &["--tilings"]),
         (&["-o", "out.png", "--amplify", "0"], 2, &["--amplify", "1..=255"]),
         (&["-o", "out.png", "--tile-size", "7"], 1, &["--tile-size", "multiple of 2 pixels"]),
-        (&["-o", "missing/out.png"], 1, &["missing/out-blend.png", "No such file"]),
+        (&["-o", "missing/out.png"], 1, &["missing/out-blend.png", "existing folder missing"]),
         (&["-o", "out.npy"], 1, &["out.npy", "png, jpg, jpeg, webp"]),
         (&["-o", "out"], 1, &["out", "none"]),
         (&["-o", "out.png", "--adapter", "voodoo"], 1, &["\"voodoo\""]),

@@ -633,14 +633,101 @@ fn a_folder_may_hold_the_two_halves_of_a_model() {
     assert!(!checkpoint.has_encoder() && checkpoint.has_decoder());
 }
 
+/// Writes weights and `config` into a folder of their own, and opens the weights under `name`.
+fn open_beside(weights: &[u8], name: &str, config: &str) -> wgvae::Result<Checkpoint> {
+    let folder = folder(&[(name, weights), ("config.json", config.as_bytes())]);
+    open(&folder.path().join(name))
+}
+
+/// Names of one file of a model in diffusers' folders.
+const STANDARD: [&str; 2] = ["diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.fp16.safetensors"];
+
 #[test]
 fn a_config_of_another_model_beside_a_file_is_passed_over() {
     let (tensors, config) = tiny();
-    let config = config.replace("[32]", "[64]");
-    let folder = folder(&[("my.safetensors", &file_of(&tensors)), ("config.json", config.as_bytes())]);
-    assert!(open(&folder.path().join("my.safetensors")).expect("a VAE").scaled_config().is_err());
-    // In a folder, config.json belongs to the weights.
+    let weights = file_of(&tensors);
+    let wider = config.replace("[32]", "[64]");
+    let unreadable = config.replace("0.5", "\"half\"");
+    for config in [&wider, &unreadable] {
+        for name in ["my.safetensors", "diffusion_pytorch_model (1).safetensors"] {
+            assert!(open_beside(&weights, name, config).expect("a VAE").scaled_config().is_err(), "{name}");
+        }
+    }
+    // The files of a folder of diffusers belong together, whether the folder or a file is named.
+    for name in STANDARD {
+        let text = open_beside(&weights, name, &wider).expect_err("another network").to_string();
+        assert!(text.starts_with("config field \"block_out_channels\"") && text.ends_with("in config.json"), "{text}");
+        let text = open_beside(&weights, name, &unreadable).expect_err("no number").to_string();
+        assert!(text.starts_with("config field \"scaling_factor\""), "{text}");
+    }
+    let folder = folder(&[("my.safetensors", &weights), ("config.json", wider.as_bytes())]);
     assert!(open(folder.path()).is_err());
+}
+
+#[test]
+fn a_file_that_does_not_open_alone_opens_with_the_config_beside_it() {
+    let (mut tensors, config) = tiny();
+    // The usual 32 groups do not divide 48 channels.
+    for tensor in tensors.values_mut() {
+        tensor.shape.iter_mut().filter(|extent| **extent == 32).for_each(|extent| *extent = 48);
+        tensor.data = vec![0.0; tensor.shape.iter().product()];
+    }
+    let config = config.replace("[32]", "[48], \"norm_num_groups\": 16");
+    let weights = file_of(&tensors);
+    let alone = folder(&[("my.safetensors", &weights)]);
+    let text = open(&alone.path().join("my.safetensors")).expect_err("unknown groups").to_string();
+    assert!(text.contains("norm_num_groups"), "{text}");
+    for name in ["my.safetensors", STANDARD[0]] {
+        let checkpoint = open_beside(&weights, name, &config).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let Network::Kl(kl) = &checkpoint.config().network else { panic!("{name}: another network") };
+        assert_eq!((kl.norm_num_groups, checkpoint.config().scaling_factor), (16, 0.5), "{name}");
+    }
+    // Without a config that fits, the error is that of the file alone.
+    let text = open_beside(&weights, "my.safetensors", &config.replace("[48]", "[64]")).expect_err("alone").to_string();
+    assert!(text.contains("norm_num_groups"), "{text}");
+}
+
+/// Opens the weights of a published model under `name` beside `config`. Their values are missing.
+fn open_published_beside(list: &str, metadata: Value, name: &str, config: &Value) -> Checkpoint {
+    let hollow = Hollow::new(&key_list(list), metadata, None);
+    let length = u64::from_le_bytes(block_on(hollow.read_at(0, 8)).expect("a length").try_into().expect("eight"));
+    let header = block_on(hollow.read_at(0, 8 + length)).expect("a header");
+    let config = config.to_string();
+    let folder = folder(&[(name, &header), ("config.json", config.as_bytes())]);
+    let path = folder.path().join(name);
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
+    file.set_len(hollow.len()).expect("a sparse file");
+    open(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn a_config_beside_a_file_adds_what_the_weights_do_not_tell() {
+    let config = |text| serde_json::from_str::<Value>(text).expect("JSON");
+    let (mut cogview, sdxl) = (
+        config(include_str!("../fixtures/configs/cogview4.json")),
+        config(include_str!("../fixtures/configs/sdxl.json")),
+    );
+    let mode = |checkpoint: &Checkpoint| checkpoint.config().network.kl().expect("an AutoencoderKL").padding_mode;
+    let factor = |checkpoint: &Checkpoint| checkpoint.scaled_config().expect("a scale").scaling_factor;
+
+    // The shapes tell CogView4's scale, but not the borders.
+    cogview["padding_mode"] = json!("reflect");
+    let open = |name, config: &Value| open_published_beside("cogview4.diffusers", json!({}), name, config);
+    let checkpoint = open("my.safetensors", &cogview);
+    assert_eq!((factor(&checkpoint), mode(&checkpoint)), (1.0, PaddingMode::Reflect));
+    cogview["scaling_factor"] = json!(0.5);
+    let checkpoint = open("my.safetensors", &cogview);
+    assert_eq!((factor(&checkpoint), mode(&checkpoint)), (1.0, PaddingMode::Zeros));
+    let checkpoint = open(STANDARD[0], &cogview);
+    assert_eq!((factor(&checkpoint), mode(&checkpoint)), (0.5, PaddingMode::Reflect));
+
+    // Here the metadata tell the borders, but nothing the scale.
+    let metadata = json!({ "padding_mode": "reflect" });
+    let open = |name| open_published_beside("sd15.diffusers", metadata.clone(), name, &sdxl);
+    let checkpoint = open("eq.safetensors");
+    assert_eq!((factor(&checkpoint), mode(&checkpoint)), (0.13025, PaddingMode::Reflect));
+    assert_eq!(factor(&checkpoint.with_family("sd15").expect("fits")), 0.18215);
+    assert_eq!(mode(&open(STANDARD[1])), PaddingMode::Zeros);
 }
 
 #[test]

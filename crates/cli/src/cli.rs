@@ -42,7 +42,7 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use wgvae::{Bytes, Error, Result, Size};
 
 use self::compare_tiling::CompareTilingArgs;
@@ -304,10 +304,11 @@ struct InspectArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("network").args(["model", "family"]).required(true).multiple(true)))]
 struct PlanArgs {
     /// Model: .safetensors file, diffusers VAE folder, pipeline folder, or hf:owner/name of the
     /// Hugging Face Hub
-    #[arg(long, value_name = "PATH", required_unless_present = "family")]
+    #[arg(long, value_name = "PATH")]
     model: Option<PathBuf>,
     /// Published model instead of a file: sd15, sdxl, sd3, flux1 and others
     #[arg(long, value_name = "NAME")]

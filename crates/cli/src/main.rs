@@ -12,8 +12,8 @@ use wgvae::internals::Printable;
 use self::cli::{Answer, Cli, complain, exit_code, say};
 
 fn main() -> ExitCode {
-    if log::set_logger(&Warnings).is_ok() {
-        log::set_max_level(log::LevelFilter::Warn);
+    if log::set_logger(&Messages).is_ok() {
+        log::set_max_level(log::LevelFilter::Info);
     }
     let cli = Cli::parse();
     cli.verbosity().apply();
@@ -49,18 +49,23 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
-/// A logger that shows this crate's own warnings. wgpu's warnings are about drivers: they come back
-/// as errors where they matter.
-struct Warnings;
+/// A logger that shows this crate's own warnings and notes. wgpu's warnings are about drivers: they
+/// come back as errors where they matter.
+struct Messages;
 
-impl log::Log for Warnings {
+impl log::Log for Messages {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        metadata.target().starts_with("wgvae") && metadata.level() <= log::Level::Warn
+        metadata.target().starts_with("wgvae") && metadata.level() <= log::Level::Info
     }
 
     fn log(&self, record: &log::Record<'_>) {
         if self.enabled(record.metadata()) {
-            say(&format!("{}: {}", record.level().as_str().to_lowercase(), record.args()));
+            let kind = match record.level() {
+                log::Level::Error => "error",
+                log::Level::Warn => "warning",
+                _ => "note",
+            };
+            say(&format!("{kind}: {}", record.args()));
         }
     }
 

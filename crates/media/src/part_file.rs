@@ -221,7 +221,7 @@ fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
             // A dangling link: its target is created, as the redirection of a shell does. Links in
             // a circle are another error.
             Ok(to) => replaceable(&folder_of(path).join(to)),
-            Err(_) => Ok(Some(path.to_owned())),
+            Err(_) => check_folder_of(path).map(|()| Some(path.to_owned())),
         },
         Err(error) => Err(error),
     }
@@ -235,9 +235,6 @@ fn beside(target: PathBuf) -> std::io::Result<Content> {
 /// Creates a temporary file in the folder of `target`, from where it can be renamed. It is deleted
 /// if it is not renamed.
 fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
-    let folder = folder_of(target);
-    // A missing folder is reported as such, not by the name of a temporary file in it.
-    std::fs::metadata(folder)?;
     let mut builder = temporary_name();
     // Temporary files are private by default. A new file gets the usual permissions; a replaced one
     // passes on its own at the end.
@@ -245,7 +242,7 @@ fn create_beside(target: &Path) -> std::io::Result<NamedTempFile> {
     if permissions_for(target)?.is_none() {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder_of(target))
 }
 
 /// Makes the pattern of temporary names.
@@ -261,6 +258,21 @@ fn permissions_for(target: &Path) -> std::io::Result<Option<std::fs::Permissions
         Ok(metadata) => Ok(Some(metadata.permissions())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Fails with the name of the folder of `path`, if there is no such folder.
+///
+/// # Errors
+/// The system's, or one that says what to do.
+pub fn check_folder_of(path: &Path) -> std::io::Result<()> {
+    let folder = folder_of(path);
+    match std::fs::metadata(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let problem = format!("expected an existing folder {}, found none: create it first", folder.display());
+            Err(std::io::Error::new(ErrorKind::NotFound, problem))
+        }
+        found => found.map(drop),
     }
 }
 

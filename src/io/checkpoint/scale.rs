@@ -60,7 +60,7 @@ pub(super) fn other_network(field: &str, config: &AutoencoderConfig, derived: &D
     Error::Config {
         field: field.to_owned(),
         expected: format!("the network of the weights ({})", summary(derived.unscaled())),
-        found: summary(config),
+        found: format!("{} in config.json", summary(config)),
     }
 }
 

@@ -24,10 +24,10 @@ fn arguments_of_a_decode() {
     };
     refused(&["-o", "out.png"], &["--output", "a clip: numbered pictures (frames/%05d.png)", "found out.png"]);
     refused(&["-o", "out.avi"], &["out.avi", "mp4, webm, mov, gif"]);
-    refused(&["-o", "missing/%05d.png"], &["missing/00001.png", "No such file"]);
+    refused(&["-o", "missing/%05d.png"], &["missing/00001.png", "expected an existing folder missing, found none"]);
     refused(&["-o", "frames/%05d.bmp"], &["frames/%05d.bmp", "png"]);
     refused(&["-o", "frames/%5d.png"], &["frames/%5d.png", "%05d for five digits"]);
-    refused(&["-o", "missing/out.y4m"], &["missing/out.y4m", "No such file"]);
+    refused(&["-o", "missing/out.y4m"], &["missing/out.y4m", "expected an existing folder missing, found none"]);
     refused(&["-o", "out.y4m", "--tiling", "estimate"], &["--tiling", "exact, blend or cosine for a clip", "estimate"]);
     refused(&["-o", "out.y4m", "--tiling", "blend", "--tile-size", "12"], &["--tile-size", "a multiple of 8 pixels"]);
     refused(&["-o", "out.y4m", "--tile-size", "64"], &["--tile-size"]);

@@ -6,6 +6,7 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use wgvae::{Error, Result};
 use wgvae_media::clip_files::Pattern;
 use wgvae_media::image_file::numbered;
+use wgvae_media::part_file::check_folder_of;
 
 use super::stdio;
 
@@ -116,7 +117,7 @@ impl OutputNames {
             return Ok(());
         }
         let failed = |source| Error::Io { path: self.folder.display().to_string(), source };
-        std::fs::create_dir(&self.folder).map_err(failed)
+        check_folder_of(&self.folder).and_then(|()| std::fs::create_dir(&self.folder)).map_err(failed)
     }
 
     /// Returns the name of file `index` of the `count` files of `input`. `number` files have names
