@@ -72,7 +72,7 @@ struct Arguments {
     /// Decode these: images by their family, and later parts of clips by, say, wan21:clip.
     #[arg(long, value_delimiter = ',', default_values = DECODES)]
     decodes: Vec<String>,
-    /// Use only these storages: f32, f16, packed_f16, fast_f16. The last also on matrix units.
+    /// Use only these storages: `f32`, `f16`, `packed_f16`, `fast_f16`. The last also on matrix units.
     #[arg(long, value_delimiter = ',', value_parser = storage)]
     storages: Vec<Storage>,
     /// Use small images and few turns, to check that everything runs.

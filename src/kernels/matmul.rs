@@ -154,20 +154,8 @@ impl Matmul {
                 (QUAD.file, QUAD_WORKGROUP * rows)
             }
             Products::Tile(MatmulTile::Shared { rows4, columns4 }) | Products::Narrow { rows4, columns4 } => {
-                let width4 = self.products.columns4();
-                let invocations = (SHARED_TILE / 4 / rows4) * (width4 / columns4);
-                values.extend([
-                    ("WORKGROUP", Value::U32(invocations)),
-                    ("WIDTH4", Value::U32(width4)),
-                    ("BLOCKS", Value::U32((SHARED_LOADERS / invocations).max(1))),
-                    ("ROWS4", Value::U32(rows4)),
-                    ("COLUMNS4", Value::U32(columns4)),
-                    ("FRAMES", Value::U32(self.frames)),
-                    ("WHOLE", Value::Bool(k4.is_multiple_of(SHARED_DEPTH4))),
-                    // Only for 8x8, on GPUs with registers to spare: with 4x8, Xe-LPG spills and
-                    // Adreno has half as many waves.
-                    ("AHEAD", Value::Bool((rows4, columns4) == (2, 2))),
-                ]);
+                values.extend(shared_values((rows4, columns4), self.products.columns4(), k4));
+                values.push(("FRAMES", Value::U32(self.frames)));
                 (SHARED.file, SHARED_TILE)
             }
             Products::Matrix(units) => {
@@ -183,6 +171,23 @@ impl Matmul {
             macs: u64::from(entries) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
         }
     }
+}
+
+/// Returns the values of `matmul_shared` for products over `k4` vec4, with `rows4` times four rows and
+/// `columns4` vec4 columns for each invocation, and `width4` for each workgroup.
+fn shared_values((rows4, columns4): (u32, u32), width4: u32, k4: u32) -> [(&'static str, Value); 7] {
+    let invocations = (SHARED_TILE / 4 / rows4) * (width4 / columns4);
+    [
+        ("WORKGROUP", Value::U32(invocations)),
+        ("WIDTH4", Value::U32(width4)),
+        ("BLOCKS", Value::U32((SHARED_LOADERS / invocations).max(1))),
+        ("ROWS4", Value::U32(rows4)),
+        ("COLUMNS4", Value::U32(columns4)),
+        ("WHOLE", Value::Bool(k4.is_multiple_of(SHARED_DEPTH4))),
+        // Only for 8x8, on GPUs with registers to spare: with 4x8, Xe-LPG spills and Adreno has
+        // half as many waves.
+        ("AHEAD", Value::Bool((rows4, columns4) == (2, 2))),
+    ]
 }
 
 /// Returns the values of `matmul_matrix` on `units` for products over `k4` vec4.

@@ -3,13 +3,13 @@
 
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use wgvae::kernels::attention::{FinishParams, SoftmaxParams};
+use wgvae::kernels::choice::SHARED_TILE;
 use wgvae::kernels::conv2d_depthwise::DepthwiseParams;
 use wgvae::kernels::conv2d_direct::Conv2dDirectParams;
 use wgvae::kernels::group_norm::{self, ApplyParams, StatsParams};
 use wgvae::kernels::linear_attention::{self, SumsParams, elements};
 use wgvae::kernels::matmul::MatmulParams;
 use wgvae::kernels::pixel_norm::PixelNormParams;
-use wgvae::kernels::choice::SHARED_TILE;
 use wgvae::kernels::winograd::{InParams, OutParams, PAIRS_OUT, POINTS, WeightsParams};
 use wgvae::kernels::{Value, Variant, WORKGROUP};
 
