@@ -48,7 +48,7 @@ const BANDS: [u64; 7] = [4, 8, 16, 24, 32, 48, 64];
 /// Images that are measured unless other decodes are named, one of each kind: with group norms and
 /// attention, without both, and with norms of pixels.
 const DECODES: [&str; 3] = ["sd15", "taesd", "wan21"];
-/// What a name of a decode ends with if it is a later part of a clip.
+/// The end of the name of a decode if it is a later part of a clip.
 const OF_CLIP: &str = ":clip";
 /// Width and height of images, and of parts of clips, pixels.
 const IMAGE: [u32; 2] = [1024, 1024];
@@ -72,7 +72,8 @@ struct Arguments {
     /// Decode these: images by their family, and later parts of clips by, say, wan21:clip.
     #[arg(long, value_delimiter = ',', default_values = DECODES)]
     decodes: Vec<String>,
-    /// Use only these storages: `f32`, `f16`, `packed_f16`, `fast_f16`. The last also on matrix units.
+    /// Use only these storages: `f32`, `f16`, `packed_f16`, `fast_f16`. The last also on matrix
+    /// units.
     #[arg(long, value_delimiter = ',', value_parser = storage)]
     storages: Vec<Storage>,
     /// Use small images and few turns, to check that everything runs.

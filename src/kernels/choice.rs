@@ -116,7 +116,8 @@ impl Products {
         }
     }
 
-    /// True if the kernel multiplies the rows of all frames as one matrix: its tiles have many rows.
+    /// True if the kernel multiplies the rows of all frames as one matrix: its tiles have many
+    /// rows.
     pub fn joins_frames(self) -> bool {
         match self {
             Self::Tile(MatmulTile::Register { .. } | MatmulTile::Quad { .. }) => false,
@@ -327,9 +328,9 @@ impl KernelChoice {
     }
 }
 
-/// True if products with `n4` vec4 columns take less time in narrow tiles: the last of the wide ones
-/// would be half empty, and there are few. On an H200, 96 columns take a quarter less time. AMD's
-/// tile would have half of a wave of 64 then.
+/// True if products with `n4` vec4 columns take less time in narrow tiles: the last of the wide
+/// ones would be half empty, and there are few. On an H200, 96 columns take a quarter less time.
+/// AMD's tile would have half of a wave of 64 then.
 fn is_better_narrow(vendor: Vendor, n4: u32) -> bool {
     const MOST_COLUMNS: u32 = 256;
     let in_last = (n4 * 4 - 1) % SHARED_TILE + 1;
@@ -359,4 +360,23 @@ fn gpu_scratch_bytes(limits: &DeviceLimits) -> u64 {
         | (Vendor::Apple | Vendor::Arm | Vendor::Intel | Vendor::Qualcomm | Vendor::Other, _) => 16,
     };
     mebibytes << 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_that_leave_half_a_tile_empty_have_narrow_tiles() {
+        let columns = |vendor, columns: u32| {
+            let limits = DeviceLimits { vendor, ..DeviceLimits::webgpu_default() };
+            let tile = KernelChoice::for_device(&limits).winograd_tile;
+            Products::new(tile, Storage::F16, &limits, columns / 4).columns4() * 4
+        };
+        for vendor in [Vendor::Nvidia, Vendor::Intel, Vendor::Apple, Vendor::Arm, Vendor::Other] {
+            let found = [4, 32, 48, 64, 96, 128, 160, 192, 288, 512].map(|width| columns(vendor, width));
+            assert_eq!(found, [32, 32, 64, 64, 32, 64, 32, 64, 64, 64], "{vendor:?}");
+        }
+        assert_eq!(columns(Vendor::Amd, 96), SHARED_TILE);
+    }
 }

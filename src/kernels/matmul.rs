@@ -173,8 +173,8 @@ impl Matmul {
     }
 }
 
-/// Returns the values of `matmul_shared` for products over `k4` vec4, with `rows4` times four rows and
-/// `columns4` vec4 columns for each invocation, and `width4` for each workgroup.
+/// Returns the values of `matmul_shared` for products over `k4` vec4, with `rows4` times four rows
+/// and `columns4` vec4 columns for each invocation, and `width4` for each workgroup.
 fn shared_values((rows4, columns4): (u32, u32), width4: u32, k4: u32) -> [(&'static str, Value); 7] {
     let invocations = (SHARED_TILE / 4 / rows4) * (width4 / columns4);
     [
