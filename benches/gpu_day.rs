@@ -69,7 +69,8 @@ struct Arguments {
     /// Seconds after which a part measures nothing more. It is killed half a minute later.
     #[arg(long, default_value_t = 240)]
     limit: u64,
-    /// Decode these: images by their family, and later parts of clips by, say, wan21:clip.
+    /// Decode these in `decodes` and `kernels`: images by their family, and later parts of clips
+    /// by, say, wan21:clip.
     #[arg(long, value_delimiter = ',', default_values = DECODES)]
     decodes: Vec<String>,
     /// Use only these storages: `f32`, `f16`, `packed_f16`, `fast_f16`. The last also on matrix
@@ -96,7 +97,7 @@ enum Part {
     Selftest,
     /// The choice of `wgvae tune`, and the FMA ceiling.
     Tune,
-    /// Whole decodes of three families, in every storage, with the time of each stage.
+    /// Whole decodes, or parts of clips, in every storage, with the time of each stage.
     Decodes,
     /// The kernels of these decodes, each timed alone, beside what the model of `launches.md`
     /// predicts.
@@ -241,8 +242,13 @@ impl<'a> Measuring<'a> {
         };
         let mut ways: Vec<Way<'_>> =
             self.storages(&gpu).into_iter().map(|storage| Way { gpu: &gpu, storage }).collect();
-        let fast = ways.iter().any(|way| way.storage == Storage::FastF16);
+        let wanted = &self.arguments.storages;
+        let fast = wanted.is_empty() || wanted.contains(&Storage::FastF16);
         ways.extend(on_units.iter().filter(|_| fast).map(|gpu| Way { gpu, storage: Storage::FastF16 }));
+        if ways.is_empty() {
+            let all = json!(Self::all_storages(self.arguments.quick, &gpu));
+            return Err(format!("--storages: expected some of {all}, which this run can measure, found none").into());
+        }
         match self.part {
             Part::Selftest | Part::Tune => Ok(()),
             Part::Decodes => self.decodes(&ways),
@@ -302,9 +308,13 @@ impl<'a> Measuring<'a> {
     }
 
     fn kernels(&mut self, ways: &[Way<'_>]) -> Result<()> {
-        // The first turn compiles.
-        let (turns, first) = if self.arguments.quick { (1, 1) } else { (4, 0) };
-        for name in self.arguments.decodes.iter().skip(first).take(if self.arguments.quick { 1 } else { usize::MAX }) {
+        // The first turn compiles. A quick run measures one decode: TAESD, unless others are
+        // named.
+        let (turns, decodes) = match &self.arguments.decodes[..] {
+            [_, quick, ..] | [quick] if self.arguments.quick => (1, std::slice::from_ref(quick)),
+            all => (4, all),
+        };
+        for name in decodes {
             let (graph, what) = self.graph(name)?;
             for way in ways {
                 let whole = Bench::new(way.gpu, &graph, way.storage);
@@ -360,24 +370,32 @@ impl<'a> Measuring<'a> {
             Some(family) => (family, ClipPart::Next, CLIP),
             None => (name, ClipPart::Image, IMAGE),
         };
-        let [width, height] = if self.arguments.quick { [64, 64] } else { [width, height] };
         let config = Family::find(family)?.config();
+        if part == ClipPart::Next && !config.has_time() {
+            return Err(format!("--decodes {name}: expected a family with clips, found {family}").into());
+        }
+        let [width, height] = if self.arguments.quick { [64, 64] } else { [width, height] };
         let factor = config.latent_factor(LatentSpace::Model);
         let latents = Size { width: width / factor, height: height / factor };
         let graph = part_of_decoder(&config, part, latents, LatentSpace::Model);
         Ok((graph, json!({ "decode": name, "size": format!("{width}x{height}") })))
     }
 
-    /// Returns the storages to measure. A quick run uses one 16-bit storage only.
+    /// Returns the storages to measure.
     fn storages(&self, gpu: &Gpu) -> Vec<Storage> {
-        let all = match (self.arguments.quick, gpu.limits().shader_f16) {
+        let wanted = &self.arguments.storages;
+        let all = Self::all_storages(self.arguments.quick, gpu).into_iter();
+        all.filter(|storage| wanted.is_empty() || wanted.contains(storage)).collect()
+    }
+
+    /// Returns the storages of the device. A quick run uses one 16-bit storage only.
+    fn all_storages(quick: bool, gpu: &Gpu) -> Vec<Storage> {
+        match (quick, gpu.limits().shader_f16) {
             (true, true) => vec![Storage::F16],
             (true, false) => vec![Storage::PackedF16],
             (false, true) => vec![Storage::F32, Storage::F16, Storage::FastF16],
             (false, false) => vec![Storage::F32, Storage::PackedF16],
-        };
-        let wanted = &self.arguments.storages;
-        all.into_iter().filter(|storage| wanted.is_empty() || wanted.contains(storage)).collect()
+        }
     }
 
     /// Returns the fastest run of `bench`, by the device's clock if it has one.

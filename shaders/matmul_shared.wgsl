@@ -3,8 +3,8 @@
 //
 // One workgroup: 64 rows by 64 or 32 columns of c, in steps of 16 along k. One invocation: ROWS4
 // times four rows by COLUMNS4 times four columns. 64 invocations load a, four rows of four columns
-// each. As many as there are columns load b, neighbouring columns together. In a workgroup of at
-// most 64, invocations load both.
+// each; a workgroup of 32 loads two such blocks each. 64 invocations, or 32 for 32 columns, load b,
+// neighbouring columns together. In a workgroup of at most 64, the same ones load both.
 
 //#parts storage output product epilogue
 
@@ -31,7 +31,7 @@ const COLUMNS_SIDE: u32 = WIDTH4 / COLUMNS4;  // invocations along the columns
 const DEPTH4: u32 = 4u;           // step along k, in vec4
 const DEPTH: u32 = 16u;           // step along k
 // Elements between two vec4 columns of a in its tile. The two that are not used make neighbouring
-// loaders store to different banks. On an H200, products take up to a fifth less time with them.
+// loaders store to different banks. On an H200, products take up to a sixth less time with them.
 const A_COLUMN: u32 = 4u * TILE4 + 2u;
 
 var<workgroup> a_tile: array<vec4<f32>, DEPTH4 * A_COLUMN>;   // [k / 4][k % 4, row / 4]

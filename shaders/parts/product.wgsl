@@ -2,7 +2,7 @@
 // their aliases.
 
 struct Params {
-    m: u32,               // rows of a and c; with FRAMES, those of all frames
+    m: u32,               // rows of a and c; those of all frames, if FRAMES is more than 1
     m_stored: u32,        // rows of c written; those from m on are zero
     n4: u32,              // columns of b and c, in vec4
     k4: u32,              // columns of a, in vec4; b has 4 * k4 rows

@@ -48,7 +48,9 @@ impl Failure {
             }
             // The cache was asked before this, and does not have the file.
             other if other.is_no_answer() => {
-                format!("{other}; it is not in the cache either: check the connection and HF_ENDPOINT, or {INSTEAD}")
+                format!(
+                    "{other}; the file is not in the cache either: check the connection and HF_ENDPOINT, or {INSTEAD}"
+                )
             }
             other => other.to_string(),
         };

@@ -85,12 +85,9 @@ fn find_file(path: &Path) -> Result<ModelFiles> {
         return Err(pickle(path));
     }
     let config = match path.parent().map(|folder| folder.join("config.json")) {
+        Some(config) if is_standard(path) && config.is_file() => FoundConfig::OfFile(read_config(&config)?),
         Some(config) if class_name(&config).is_some_and(|class| is_supported_class(&class)) => {
-            if is_standard(path) {
-                FoundConfig::OfFile(read_config(&config)?)
-            } else {
-                FoundConfig::Beside(read_config(&config))
-            }
+            FoundConfig::Beside(read_config(&config))
         }
         _ => FoundConfig::None,
     };

@@ -329,8 +329,8 @@ impl KernelChoice {
 }
 
 /// True if products with `n4` vec4 columns take less time in narrow tiles: the last of the wide
-/// ones would be half empty, and there are few. On an H200, 96 columns take a quarter less time.
-/// AMD's tile would have half of a wave of 64 then.
+/// ones would be half empty, and is one of at most four. On an H200, 96 columns take a sixth less
+/// time. On AMD, a workgroup would be half of a wave of 64.
 fn is_better_narrow(vendor: Vendor, n4: u32) -> bool {
     const MOST_COLUMNS: u32 = 256;
     let in_last = (n4 * 4 - 1) % SHARED_TILE + 1;

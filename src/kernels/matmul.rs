@@ -32,7 +32,7 @@ impl MatmulParams {
         if frames == 1 {
             return self;
         }
-        debug_assert_eq!(self.c_row, frames * self.c_frame);
+        assert_eq!(self.c_row, frames * self.c_frame, "frames are next to each other in c");
         Self { m: self.m * frames, m_stored: self.m_stored * frames, c_row: self.c_frame, c_frame: 0, ..self }
     }
 }

@@ -579,6 +579,18 @@ fn folder_refusal(files: &[(&str, &[u8])], variant: Variant) -> String {
 }
 
 #[test]
+fn a_config_beside_a_file_with_diffusers_name_must_be_a_vaes() {
+    let weights = file_of(&tiny().0);
+    let name = "diffusion_pytorch_model.safetensors";
+    for config in [br#"{"_class_name": "UNet2DConditionModel"}"#.as_slice(), b"{"] {
+        let folder = folder(&[(name, &weights), ("config.json", config)]);
+        let opened = block_on(Checkpoint::open_variant(&folder.path().join(name), Variant::default()));
+        let error = opened.expect_err("must be refused").to_string();
+        assert!(error.contains("config"), "{error}");
+    }
+}
+
+#[test]
 fn opens_files_and_folders() {
     let (tensors, config) = tiny();
     let (weights, config) = (file_of(&tensors), config.as_bytes());

@@ -32,7 +32,9 @@ impl Checkpoint {
             if config == self.config {
                 return Ok(());
             }
-            if !config.same_scale(&self.config) {
+            // Weights do not tell how latents are packed.
+            let unpacked = AutoencoderConfig { packing: self.config.packing, ..config.clone() };
+            if !unpacked.same_scale(&self.config) {
                 log::warn!(
                     "{}: config.json beside it is not used: its scale of latents differs from that of {from}. If it belongs to this file, open their folder",
                     self.name

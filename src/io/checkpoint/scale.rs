@@ -34,7 +34,7 @@ impl LatentScale {
         } else {
             format!("one of {} (all have these shapes, but other latents)", candidates.join(", "))
         };
-        Err(Error::input(format!("family of {file}"), expected, "none given and no config.json"))
+        Err(Error::input(format!("family of {file}"), expected, "none given and no config.json that fits"))
     }
 }
 
