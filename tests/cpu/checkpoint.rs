@@ -700,13 +700,17 @@ fn a_file_that_does_not_open_alone_opens_with_the_config_beside_it() {
 }
 
 /// Opens the weights of a published model under `name` beside `config`. Their values are missing.
+/// The folder is an Ideogram 4 pipeline's, which only matters to FLUX.2's VAE.
 fn open_published_beside(list: &str, metadata: Value, name: &str, config: &Value) -> Checkpoint {
     let hollow = Hollow::new(&key_list(list), metadata, None);
     let length = u64::from_le_bytes(block_on(hollow.read_at(0, 8)).expect("a length").try_into().expect("eight"));
     let header = block_on(hollow.read_at(0, 8 + length)).expect("a header");
     let config = config.to_string();
-    let folder = folder(&[(name, &header), ("config.json", config.as_bytes())]);
-    let path = folder.path().join(name);
+    let pipeline = br#"{"_class_name": "Ideogram4Pipeline"}"#;
+    let name = format!("vae/{name}");
+    let config = [("vae/config.json", config.as_bytes()), ("model_index.json", pipeline.as_slice())];
+    let folder = folder(&[&[(name.as_str(), header.as_slice())], &config[..]].concat());
+    let path = folder.path().join(&name);
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
     file.set_len(hollow.len()).expect("a sparse file");
     open(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -740,6 +744,14 @@ fn a_config_beside_a_file_adds_what_the_weights_do_not_tell() {
     assert_eq!((factor(&checkpoint), mode(&checkpoint)), (0.13025, PaddingMode::Reflect));
     assert_eq!(factor(&checkpoint.with_family("sd15").expect("fits")), 0.18215);
     assert_eq!(mode(&open(STANDARD[1])), PaddingMode::Zeros);
+
+    // The shapes tell FLUX.2's scale, but not how Ideogram 4 packs its latents.
+    let flux2 = config(include_str!("../fixtures/configs/flux2.json"));
+    let packing = Family::find("ideogram4").expect("a family").config().packing;
+    for name in ["ae.safetensors", STANDARD[0]] {
+        let checkpoint = open_published_beside("flux2.diffusers", json!({}), name, &flux2);
+        assert_eq!(checkpoint.config().packing, packing, "{name}");
+    }
 }
 
 #[test]
