@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 /// One direction of a VAE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Latents to images.
+    #[default]
     Decode,
     /// Images to latents.
     Encode,

@@ -24,8 +24,8 @@ use crate::execution::{Control, RunReport};
 use crate::gpu::Input;
 use crate::io::clips::TimeFactor;
 use crate::model::config::{LatentSpace, Starts};
-use crate::plan::Plan;
 use crate::plan::turns::Turn;
+use crate::plan::{Output, Plan};
 use crate::tensor::Size;
 
 /// A clip that is being decoded. An error in the middle ends it: begin another clip then.
@@ -70,8 +70,6 @@ pub struct ClipEncoder<'a> {
 pub(crate) struct ClipState {
     plans: Plans,
     request: Request,
-    /// The kind of the decoded frames.
-    format: PixelFormat,
     /// True after a part with fewer frames than it takes: the last.
     filled: bool,
     /// Number of latents, once there are no more.
@@ -106,7 +104,7 @@ impl Vae {
         format: PixelFormat,
         options: &DecodeOptions,
     ) -> Result<ClipDecoder<'_>> {
-        let state = self.begin_decode(latent_size, space, format, options).await?;
+        let state = self.begin_clip(options.request(latent_size, space, format)).await?;
         Ok(ClipDecoder { vae: self, state })
     }
 
@@ -117,34 +115,16 @@ impl Vae {
     /// See [`super::plan`]; [`Error::Input`] if the VAE was not loaded to encode clips
     /// ([`super::LoadOptions::clips`]); [`Error::Device`], [`Error::HostMemory`].
     pub async fn encode_clip(&mut self, image_size: Size, options: &EncodeOptions) -> Result<ClipEncoder<'_>> {
-        let state = self.begin_encode(image_size, options).await?;
+        let state = self.begin_clip(options.request(image_size)).await?;
         Ok(ClipEncoder { vae: self, state })
     }
 
-    /// Begins to decode a clip. See [`Self::decode_clip`].
-    ///
-    /// # Errors
-    /// See [`Self::decode_clip`].
-    pub(crate) async fn begin_decode(
-        &mut self,
-        latent_size: Size,
-        space: LatentSpace,
-        format: PixelFormat,
-        options: &DecodeOptions,
-    ) -> Result<ClipState> {
-        self.begin_clip(options.request(latent_size, space, format).of_clip(), format).await
-    }
-
-    /// Begins to encode a clip. See [`Self::encode_clip`].
-    ///
-    /// # Errors
-    /// See [`Self::encode_clip`].
-    pub(crate) async fn begin_encode(&mut self, image_size: Size, options: &EncodeOptions) -> Result<ClipState> {
-        self.begin_clip(options.request(image_size).of_clip(), PixelFormat::Raw).await
-    }
-
     /// Begins the clip of `request`, and allocates the states that its first part leaves.
-    async fn begin_clip(&mut self, request: Request, format: PixelFormat) -> Result<ClipState> {
+    ///
+    /// # Errors
+    /// See [`Self::decode_clip`] and [`Self::encode_clip`].
+    pub(crate) async fn begin_clip(&mut self, request: Request) -> Result<ClipState> {
+        let request = request.of_clip();
         self.check_loaded(&request)?;
         if request.direction == Direction::Decode {
             self.check_count(request.clip_latents)?;
@@ -163,7 +143,7 @@ impl Vae {
             let states = ClipStates::new(&self.device, &plans.part(0).states).await?;
             tiles.push(TileState { plans, states: Some(states), parts: 0, starts: self.config().starts() });
         }
-        Ok(ClipState { plans, request, format, filled: false, latents: None, tiles, mosaic })
+        Ok(ClipState { plans, request, filled: false, latents: None, tiles, mosaic })
     }
 
     /// Decodes the next part of `clip`. See [`ClipDecoder::decode`].
@@ -211,9 +191,9 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<(RunReport, Option<Fallback>)> {
-        match clip.format {
-            PixelFormat::Rgba8 => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Rgba8(f))).await,
-            PixelFormat::Raw => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Raw(f))).await,
+        match clip.request.output {
+            Output::Rgba8 => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Rgba8(f))).await,
+            _ => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Raw(f))).await,
         }
     }
 

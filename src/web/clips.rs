@@ -1,22 +1,18 @@
 //! Clips for JavaScript, decoded and encoded part by part.
 
 use js_sys::{Array, Float32Array, Function, Uint8ClampedArray};
-use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
+use super::Result;
 use super::encode::encoded_js;
 use super::images::WebImages;
 use super::latents::WebLatents;
 use super::options::WebOptions;
-use super::planner::{PlanWithTimeline, WebPlanner};
 use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
-use super::{Result, to_js};
 use crate::io::clips::{ClipAxes, ClipLatents};
-use crate::model::config::LatentSpace;
-use crate::plan::PlaneExtents;
-use crate::tensor::{Bytes, HostTensor, Size};
-use crate::vae::{ClipState, Encoded, Latents, Pixels, Plans};
+use crate::tensor::HostTensor;
+use crate::vae::{ClipState, Encoded, Latents, Pixels};
 
 /// Latents of a clip that stay in their file until they are read.
 #[wasm_bindgen(js_name = ClipLatents)]
@@ -76,73 +72,14 @@ impl WebClip {
     }
 }
 
-/// The facts about the plans of a clip.
-#[derive(Serialize)]
-struct ClipFacts {
-    predicted_peak_bytes: Bytes,
-    host_bytes: Bytes,
-    state_bytes: Bytes,
-    width: u32,
-    height: u32,
-    /// The number of frames of every part but the first, which has one (as many, in an encode by
-    /// TAEHV and a decode by LTX-2).
-    frames: u32,
-    /// The number of parts after that of the last latent, in which a decoder that sees later frames
-    /// gives its last ones.
-    parts_after: u32,
-    /// The plan of the first part. In tiles, `first` and `next` are the plans of the tile that
-    /// takes the most memory.
-    first: PlanWithTimeline,
-    /// The plan of every other part.
-    next: PlanWithTimeline,
-}
-
-/// Converts the facts of `plans` to an object. `frames` is the result of a decode, or the input of
-/// an encode.
-fn plan_js(plans: &Plans, frames: PlaneExtents) -> JsValue {
-    to_js(&ClipFacts {
-        predicted_peak_bytes: plans.peak(),
-        host_bytes: plans.host_bytes(),
-        state_bytes: plans.state_bytes(),
-        width: frames.size.width,
-        height: frames.size.height,
-        frames: frames.frames,
-        parts_after: plans.later().result.parts_after(),
-        first: PlanWithTimeline::of(plans.first()),
-        next: PlanWithTimeline::of(plans.later()),
-    })
-}
-
-#[wasm_bindgen(js_class = Planner)]
-impl WebPlanner {
-    /// Plans the decode of a clip of `width` by `height` latents.
-    #[wasm_bindgen(js_name = planClip)]
-    pub fn plan_clip(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options = WebOptions::read(options)?;
-        let frames = options.frames();
-        let options = options.decode(self.planner.config())?;
-        let plans = self.planner.plan(&options.request(Size { width, height }, self.space, frames).of_clip())?;
-        Ok(plan_js(&plans, plans.later().result))
-    }
-
-    /// Plans the encode of a clip with frames of `width` by `height` pixels.
-    #[wasm_bindgen(js_name = planClipEncode)]
-    pub fn plan_clip_encode(&self, width: u32, height: u32, options: &JsValue) -> Result<JsValue> {
-        let options = WebOptions::read(options)?;
-        let plans = self.planner.plan(&options.encode().request(Size { width, height }).of_clip())?;
-        Ok(plan_js(&plans, plans.later().input()))
-    }
-}
-
 #[wasm_bindgen(js_class = Vae)]
 impl WebVae {
-    /// Begins to decode a clip of `width` by `height` latents.
+    /// Begins to decode or to encode a clip.
     #[wasm_bindgen(js_name = beginClip)]
-    pub async fn begin_clip(&mut self, width: u32, height: u32, unscaled: bool, options: JsValue) -> Result<WebClip> {
+    pub async fn begin_clip(&mut self, options: JsValue) -> Result<WebClip> {
         let options = WebOptions::read(&options)?;
-        let (frames, options) = (options.frames(), options.decode(self.vae.config())?);
-        let space = if unscaled { LatentSpace::Vae } else { self.space };
-        let state = self.vae.begin_decode(Size { width, height }, space, frames, &options).await?;
+        let space = self.given_space(&options)?;
+        let state = self.vae.begin_clip(options.request(self.vae.config(), space)?).await?;
         Ok(WebClip { state })
     }
 
@@ -210,15 +147,6 @@ impl WebVae {
             ("frames", frames.into()),
             ("report", self.report(before, run, fallback)),
         ]))
-    }
-
-    /// Begins to encode a clip with frames of `width` by `height` pixels.
-    #[wasm_bindgen(js_name = beginClipEncode)]
-    pub async fn begin_clip_encode(&mut self, width: u32, height: u32, options: JsValue) -> Result<WebClip> {
-        let options = WebOptions::read(&options)?;
-        self.given_space(&options)?;
-        let state = self.vae.begin_encode(Size { width, height }, &options.encode()).await?;
-        Ok(WebClip { state })
     }
 
     /// Encodes the next part of `clip` to one frame of latents. `index` in the options is the index

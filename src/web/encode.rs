@@ -52,7 +52,7 @@ pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, rep
 }
 
 impl WebVae {
-    /// Returns the space of the latents that the caller gets. A model that was loaded only for the
+    /// Returns the space of the latents of an encode or of a clip. A model that was loaded only for the
     /// VAE's own may lack the diffusion model's scale.
     pub(super) fn given_space(&self, options: &WebOptions) -> Result<LatentSpace> {
         if options.unscaled == Some(false) && self.space == LatentSpace::Vae {

@@ -1,19 +1,28 @@
-//! Options of decodes and encodes from JavaScript, which checks that they fit together. One
-//! structure for both, because the code to read another would add to the download of a page.
+//! Options of decodes, encodes and their plans from JavaScript, which checks that they fit
+//! together. One structure for all, because the code to read another would add to the download of a
+//! page.
 
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
 
 use super::tiles::WebTiling;
 use super::{Result, from_js};
-use crate::model::config::AutoencoderConfig;
+use crate::direction::Direction;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::plan::{ChannelOrder, Output};
-use crate::tensor::Bytes;
-use crate::vae::{DecodeOptions, EncodeOptions, Parking, PixelFormat};
+use crate::tensor::{Bytes, Size};
+use crate::vae::{DecodeOptions, EncodeOptions, Frames, Parking, Request};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct WebOptions {
+    /// The direction of a job to plan or to begin.
+    direction: Direction,
+    /// Its kind.
+    frames: Frames,
+    /// Its input: latents to decode, or pixels to encode.
+    width: u32,
+    height: u32,
     pub(super) output: WebOutput,
     memory_budget: Option<Bytes>,
     least_memory: bool,
@@ -72,6 +81,22 @@ impl WebOptions {
         EncodeOptions { memory_budget, least_memory, parking, clip_latents, profile: false }
     }
 
+    /// Returns the request to plan or to begin. Latents that are decoded are in `space`.
+    pub(super) fn request(&self, config: &AutoencoderConfig, space: LatentSpace) -> Result<Request> {
+        let Self { frames, width, height, .. } = *self;
+        let size = Size { width, height };
+        let request = match (self.direction, frames) {
+            (Direction::Encode, _) => self.encode().request(size),
+            (Direction::Decode, Frames::Image) => self.decode(config)?.request(size, space, self.image()),
+            // JavaScript draws the frames of a clip itself.
+            (Direction::Decode, Frames::Clip) => {
+                let output = if self.output == WebOutput::Raw { Output::Raw } else { Output::Rgba8 };
+                self.decode(config)?.request(size, space, output)
+            }
+        };
+        Ok(Request { frames, ..request })
+    }
+
     /// Returns the form of an image.
     pub(super) fn image(&self) -> Output {
         match self.output {
@@ -79,10 +104,5 @@ impl WebOptions {
             WebOutput::Raw => Output::Raw,
             _ => Output::Picture(self.format),
         }
-    }
-
-    /// Returns the kind of the frames of a clip, which JavaScript draws itself.
-    pub(super) fn frames(&self) -> PixelFormat {
-        if self.output == WebOutput::Raw { PixelFormat::Raw } else { PixelFormat::Rgba8 }
     }
 }

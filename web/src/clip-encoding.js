@@ -12,11 +12,13 @@ import { checkRequest } from './fit.js';
 import { Values } from './iterate.js';
 import { checkOptions, oneOf } from './options.js';
 import { either } from './queue.js';
-import { checkSides } from './sides.js';
 import { stoppable } from './stoppable.js';
 
 /** Options of an encode, with the ways to fill up the end of the clip. */
 const OF_CLIPS = { ...OF_PARTS, clipLatents: undefined, pad: oneOf('repeat', 'mirror') };
+
+/** The module's name for such an encode. */
+const JOB = /** @type {const} */ ({ direction: 'encode', frames: 'clip' });
 
 /** Encoding of clips by a loaded model. */
 export class ClipEncoding {
@@ -32,12 +34,7 @@ export class ClipEncoding {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, { ...OF_PLANS, clipLatents: undefined });
     const { width, height, memoryBudget, clipLatents } = options;
-    checkSides({ width, height });
-    try {
-      return this.#loaded.engine.planner.planClipEncode(width, height, { ...this.#loaded.moduleOptions({ memoryBudget }), clipLatents });
-    } catch (error) {
-      throw wgvaeError(error);
-    }
+    return this.#loaded.plan({ ...JOB, width, height, ...this.#loaded.moduleOptions({ memoryBudget }), clipLatents });
   }
 
   /**
@@ -80,7 +77,7 @@ export class ClipEncoding {
     let run;
     try {
       const [width, height] = await pictures.size();
-      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClipEncode(width, height, moduleOptions()));
+      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip({ ...JOB, width, height, ...moduleOptions() }));
       for (let index = 0; ; index += 1) {
         // Read before the encode's turn: pictures may come from a decode, which waits for its own
         // turn.

@@ -9,7 +9,6 @@ import { mismatch, wgvaeError } from './errors.js';
 import { checkOptions, LISTENER, SIGNAL } from './options.js';
 import { checkOutput, delivered, FRAMES, videoFrameOf } from './outputs.js';
 import { either, orAborted } from './queue.js';
-import { latentsOf } from './sides.js';
 import { stoppable } from './stoppable.js';
 
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
@@ -26,6 +25,9 @@ const RATE = [(value) => Number.isFinite(value) && value > 0, 'frames per second
 /** Options of a decode. @type {import('./options.js').Checks} */
 const OF_DECODES = { output: undefined, fps: RATE, memoryBudget: undefined, clipLatents: undefined, onProgress: LISTENER, signal: SIGNAL };
 
+/** The module's name for such a decode. */
+const JOB = /** @type {const} */ ({ direction: 'decode', frames: 'clip' });
+
 /** Decoding of clips by a loaded model. */
 export class Clips {
   #loaded;
@@ -41,12 +43,7 @@ export class Clips {
     checkOptions(options, OF_PLANS);
     const { width, height, memoryBudget, clipLatents, output = 'bitmap' } = options;
     checkOutput(output, FRAMES);
-    const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
-    try {
-      return this.#loaded.engine.planner.planClip(latents.width, latents.height, this.#moduleOptions({ memoryBudget, clipLatents, output }));
-    } catch (error) {
-      throw wgvaeError(error);
-    }
+    return this.#loaded.plan({ ...JOB, width, height, ...this.#moduleOptions({ memoryBudget, clipLatents, output }) });
   }
 
   /**
@@ -88,7 +85,7 @@ export class Clips {
     let run;
     let index = 0;
     try {
-      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip(latents.width, latents.height, latents.unscaled, moduleOptions()));
+      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip({ ...JOB, width: latents.width, height: latents.height, unscaled: latents.unscaled || undefined, ...moduleOptions() }));
       // Read before the decode's turn: latents may come from an encode, which waits for its own
       // turn.
       for (;;) {

@@ -12,7 +12,6 @@ import { deviceLost, isLoss } from './loss.js';
 import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
 import { checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
-import { latentsOf } from './sides.js';
 import { kindOf, openSource } from './sources.js';
 
 /** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
@@ -70,13 +69,8 @@ export class Decoding {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, OF_PLANS);
     const { width, height, ...others } = options;
-    const latents = latentsOf({ width, height }, this.#loaded.info.decoded_pixels_per_latent);
-    const { device, planner } = this.#loaded.engine;
-    try {
-      return planner.plan(latents.width, latents.height, this.#moduleOptions(others, this.#isFromMemory ? hostOutput(others, !device) : undefined));
-    } catch (error) {
-      throw wgvaeError(error);
-    }
+    const output = this.#isFromMemory ? hostOutput(others, !this.#loaded.engine.device) : undefined;
+    return this.#loaded.plan({ direction: 'decode', width, height, ...this.#moduleOptions(others, output) });
   }
 
   /**

@@ -3,12 +3,10 @@
 
 import { pictureNow } from './copies.js';
 import { isCount } from './counts.js';
-import { wgvaeError } from './errors.js';
 import { checkRequest, OF_SIZES } from './fit.js';
 import { openImages } from './images.js';
 import { FILES } from './latents-file.js';
 import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
-import { checkSides } from './sides.js';
 
 /** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
 /** @typedef {import('./index.js').ImageInput} ImageInput */
@@ -51,12 +49,7 @@ export class Encoding {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, OF_PLANS);
     const { width, height, memoryBudget } = options;
-    checkSides({ width, height });
-    try {
-      return this.#loaded.engine.planner.planEncode(width, height, this.#loaded.moduleOptions({ memoryBudget }));
-    } catch (error) {
-      throw wgvaeError(error);
-    }
+    return this.#loaded.plan({ direction: 'encode', width, height, ...this.#loaded.moduleOptions({ memoryBudget }) });
   }
 
   /**

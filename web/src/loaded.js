@@ -10,6 +10,7 @@ import { guarded, hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
 import { checkOptions, OF_MODELS } from './options.js';
+import { planned } from './plans.js';
 import { either, orAborted, Queue } from './queue.js';
 import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
@@ -123,6 +124,13 @@ export class Loaded {
 
   throwIfDestroyed() {
     this.#lifetime.signal.throwIfAborted();
+  }
+
+  /**
+   * @param {Parameters<typeof planned>[2]} job
+   */
+  plan(job) {
+    return planned(this.engine.planner, this.info.decoded_pixels_per_latent, job);
   }
 
   /**

@@ -6,7 +6,7 @@ import { TILINGS } from './decoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
 import { FRAMES, hostOutput, isShownFromMemory, OUTPUTS } from './outputs.js';
-import { checkSides, latentsOf } from './sides.js';
+import { planned } from './plans.js';
 import { Access, kindOf, readText } from './sources.js';
 import { startWasm } from './wasm.js';
 
@@ -92,15 +92,10 @@ function check(options) {
  * @param {Options} options
  * @returns {import('./index.js').Plan}
  */
-function planOfPicture(planner, { device, width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }) {
-  if (direction === 'encode') {
-    checkSides({ width, height });
-    return planner.planEncode(width, height, { memoryBudget, leastMemory, parking });
-  }
+function planOfPicture(planner, { device, output = 'bitmap', ...options }) {
   const [facts, isOnCpu] = [planner.latents(), device === 'cpu'];
-  const latents = latentsOf({ width, height }, facts.decoded_pixels_per_latent);
   const form = isShownFromMemory(isOnCpu, facts) ? hostOutput({ output }, isOnCpu) : OUTPUTS[output];
-  return planner.plan(latents.width, latents.height, { output: form, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap });
+  return planned(planner, facts.decoded_pixels_per_latent, jobOf(options, form));
 }
 
 /**
@@ -109,28 +104,29 @@ function planOfPicture(planner, { device, width, height, direction, output = 'bi
  * @param {number} frames
  * @returns {import('./index.js').WholeClipPlan}
  */
-function planOfClip(planner, { width, height, direction, output = 'bitmap', memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, frames) {
-  const facts = planner.latents();
-  const { decoded_pixels_per_latent: scale, has_time: hasTime } = facts;
-  if (!hasTime) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
-  const clipLatents = direction === 'encode' ? encodedLatents(facts, frames) : latentsOfFrames(facts, frames);
-  const anyCount = facts.fills_parts && direction === 'encode';
+function planOfClip(planner, { output = 'bitmap', ...options }, frames) {
+  const [facts, isEncode] = [planner.latents(), options.direction === 'encode'];
+  if (!facts.has_time) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
+  const clipLatents = isEncode ? encodedLatents(facts, frames) : latentsOfFrames(facts, frames);
+  const anyCount = facts.fills_parts && isEncode;
   if (frames === 0 || (!anyCount && decodedFrames(facts, clipLatents) !== frames)) {
     throw mismatch('input', 'frames', anyCount ? '1 or more' : fittingFrames(facts), `${frames}`);
   }
+  const form = Object.entries(FRAMES).find(([name]) => name === output)?.[1];
+  if (!form) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
   /** @type {import('./index.js').ClipPlan} */
-  let plan;
-  if (direction === 'encode') {
-    checkSides({ width, height });
-    plan = planner.planClipEncode(width, height, { memoryBudget, leastMemory, parking, clipLatents });
-  } else {
-    const latents = latentsOf({ width, height }, scale);
-    const frame = Object.entries(FRAMES).find(([name]) => name === output)?.[1];
-    if (!frame) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
-    plan = planner.planClip(latents.width, latents.height, { output: frame, memoryBudget, leastMemory, parking, clipLatents, tiling, tileSize, tileOverlap });
-  }
+  const plan = planned(planner, facts.decoded_pixels_per_latent, { ...jobOf(options, form), frames: 'clip', clipLatents });
   const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + (clipLatents - 1) * plan.next[fact];
   return { ...plan, parts: clipLatents, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };
+}
+
+/**
+ * @param {Options} options
+ * @param {string} form of a decode's result
+ */
+function jobOf({ direction = 'decode', width, height, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, form) {
+  const output = direction === 'decode' ? form : undefined;
+  return { direction, width, height, output, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap };
 }
 
 /**

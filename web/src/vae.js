@@ -140,80 +140,53 @@ class Decoder extends Model {
   }
 }
 
-/** @implements {PublicEncoder} @typedef {import('./index.js').Encoder} PublicEncoder */
-class Encoder extends Model {
-  #encoding;
-  #clips;
+/**
+ * Returns a class of models that also encode.
+ * @template {new (...loaded: any[]) => Model} Base
+ * @param {Base} Base
+ */
+function encoding(Base) {
+  return class extends Base {
+    #encoding;
+    #clips;
 
-  /** @param {Loaded} loaded */
-  constructor(loaded) {
-    super(loaded);
-    this.#encoding = new Encoding(loaded);
-    this.#clips = new ClipEncoding(loaded);
-  }
+    /** @param {any[]} loaded */
+    constructor(...loaded) {
+      super(...loaded);
+      this.#encoding = new Encoding(loaded[0]);
+      this.#clips = new ClipEncoding(loaded[0]);
+    }
 
-  /** @param {import('./index.js').EncodePlanOptions} options */
-  planEncode(options) {
-    return this.#encoding.planEncode(options);
-  }
+    /** @param {import('./index.js').EncodePlanOptions} options */
+    planEncode(options) {
+      return this.#encoding.planEncode(options);
+    }
 
-  /**
-   * @param {import('./index.js').ImageInput} image
-   * @param {import('./index.js').EncodeOptions} [options]
-   */
-  encode(image, options) {
-    return this.#encoding.encode(image, options);
-  }
+    /**
+     * @param {import('./index.js').ImageInput} image
+     * @param {import('./index.js').EncodeOptions} [options]
+     */
+    encode(image, options) {
+      return this.#encoding.encode(image, options);
+    }
 
-  /** @param {import('./index.js').EncodeClipPlanOptions} options */
-  planEncodeClip(options) {
-    return this.#clips.plan(options);
-  }
+    /** @param {import('./index.js').EncodeClipPlanOptions} options */
+    planEncodeClip(options) {
+      return this.#clips.plan(options);
+    }
 
-  /**
-   * @param {import('./index.js').ClipPictures} frames
-   * @param {import('./index.js').EncodeClipOptions} [options]
-   */
-  encodeClip(frames, options) {
-    return this.#clips.encode(frames, options);
-  }
+    /**
+     * @param {import('./index.js').ClipPictures} frames
+     * @param {import('./index.js').EncodeClipOptions} [options]
+     */
+    encodeClip(frames, options) {
+      return this.#clips.encode(frames, options);
+    }
+  };
 }
+
+/** @implements {PublicEncoder} @typedef {import('./index.js').Encoder} PublicEncoder */
+class Encoder extends encoding(Model) {}
 
 /** @implements {PublicVae} @typedef {import('./index.js').Vae} PublicVae */
-class Vae extends Decoder {
-  #encoding;
-  #clips;
-
-  /** @param {Loaded} loaded */
-  constructor(loaded) {
-    super(loaded);
-    this.#encoding = new Encoding(loaded);
-    this.#clips = new ClipEncoding(loaded);
-  }
-
-  /** @param {import('./index.js').EncodePlanOptions} options */
-  planEncode(options) {
-    return this.#encoding.planEncode(options);
-  }
-
-  /**
-   * @param {import('./index.js').ImageInput} image
-   * @param {import('./index.js').EncodeOptions} [options]
-   */
-  encode(image, options) {
-    return this.#encoding.encode(image, options);
-  }
-
-  /** @param {import('./index.js').EncodeClipPlanOptions} options */
-  planEncodeClip(options) {
-    return this.#clips.plan(options);
-  }
-
-  /**
-   * @param {import('./index.js').ClipPictures} frames
-   * @param {import('./index.js').EncodeClipOptions} [options]
-   */
-  encodeClip(frames, options) {
-    return this.#clips.encode(frames, options);
-  }
-}
+class Vae extends encoding(Decoder) {}
