@@ -1,7 +1,7 @@
 //! The kernels of streaming attention besides its products. Shaders: `attention_softmax.wgsl`,
 //! `attention_finish.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params};
+use crate::kernels::{Access, Interface, Launch, Value, groups, kernel, params};
 use crate::tensor::Storage;
 
 params! {
@@ -25,12 +25,7 @@ pub const SOFTMAX: Interface = kernel!(
 
 /// Launches `attention_softmax` for `queries` rows.
 pub fn softmax(storage: Storage, queries: u32, params: SoftmaxParams) -> Launch {
-    Launch {
-        variant: Variant { file: "attention_softmax", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
-        workgroups: [queries, 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    SOFTMAX.launch(vec![("Stored", Value::Type(storage.wgsl_type()))], &params, [queries, 1, 1])
 }
 
 params! {
@@ -49,10 +44,9 @@ pub const FINISH: Interface = kernel!(
 
 /// Launches `attention_finish`.
 pub fn finish(storage: Storage, params: FinishParams) -> Launch {
-    Launch {
-        variant: Variant { file: "attention_finish", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
-        workgroups: [groups(u64::from(params.queries) * u64::from(params.channels4)), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    FINISH.launch(
+        vec![("Stored", Value::Type(storage.wgsl_type()))],
+        &params,
+        [groups(u64::from(params.queries) * u64::from(params.channels4)), 1, 1],
+    )
 }

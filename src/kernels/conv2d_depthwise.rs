@@ -1,7 +1,7 @@
 //! Convolutions of each channel by itself, perhaps with a gate. Shader: `conv2d_depthwise.wgsl`.
 
 use crate::kernels::activation;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
@@ -56,10 +56,8 @@ impl Depthwise {
         ];
         let pixels = u64::from(params.rows) * u64::from(params.width);
         Launch {
-            variant: Variant { file: "conv2d_depthwise", values },
-            workgroups: spread(params.rows * spans * params.y_channels4),
-            params: bytemuck::bytes_of(&params).to_vec(),
             macs: pixels * u64::from(params.x_channels4) * 4 * u64::from(self.side * self.side),
+            ..INTERFACE.launch(values, &params, spread(params.rows * spans * params.y_channels4))
         }
     }
 }

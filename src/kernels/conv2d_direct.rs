@@ -1,7 +1,7 @@
 //! Direct 3x3 convolution for few channels. Shader: `conv2d_direct.wgsl`.
 
 use crate::kernels::choice::DirectTile;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, border, groups, kernel, params};
+use crate::kernels::{Access, Interface, Launch, Value, border, groups, kernel, params};
 use crate::model::graph::Border;
 use crate::tensor::Storage;
 
@@ -48,24 +48,19 @@ impl Conv2dDirect {
         let params = Conv2dDirectParams { spans: self.params.width.div_ceil(pixels), ..self.params };
         let Conv2dDirectParams { spans, rows, width, c_in4, c_out4, frames, .. } = params;
         let products = u64::from(c_in4) * u64::from(c_out4) * u64::from(self.times) * 16 * 9;
-        Launch {
-            variant: Variant {
-                file: "conv2d_direct",
-                values: vec![
-                    ("TILE_X", Value::U32(pixels)),
-                    ("TILE_X_HALO", Value::U32(pixels + 2)),
-                    ("TILE_N", Value::U32(columns4)),
-                    ("TAPS_T", Value::U32(self.times)),
-                    ("SHIFT", Value::U32(u32::from(self.upsample))),
-                    ("RELU", Value::Bool(self.relu)),
-                    border::value(self.border),
-                    ("Stored", Value::Type(self.input.wgsl_type())),
-                    ("Output", Value::Type(self.output.wgsl_type())),
-                ],
-            },
-            workgroups: [groups(u64::from(spans) * u64::from(rows)), c_out4.div_ceil(columns4), frames],
-            params: bytemuck::bytes_of(&params).to_vec(),
-            macs: u64::from(rows) * u64::from(width) * u64::from(frames) * products,
-        }
+        let values = vec![
+            ("TILE_X", Value::U32(pixels)),
+            ("TILE_X_HALO", Value::U32(pixels + 2)),
+            ("TILE_N", Value::U32(columns4)),
+            ("TAPS_T", Value::U32(self.times)),
+            ("SHIFT", Value::U32(u32::from(self.upsample))),
+            ("RELU", Value::Bool(self.relu)),
+            border::value(self.border),
+            ("Stored", Value::Type(self.input.wgsl_type())),
+            ("Output", Value::Type(self.output.wgsl_type())),
+        ];
+        let workgroups = [groups(u64::from(spans) * u64::from(rows)), c_out4.div_ceil(columns4), frames];
+        let macs = u64::from(rows) * u64::from(width) * u64::from(frames) * products;
+        Launch { macs, ..INTERFACE.launch(values, &params, workgroups) }
     }
 }

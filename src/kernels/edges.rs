@@ -1,7 +1,7 @@
 //! Kernels that convert a network's input and output. Shaders: `planes_in.wgsl`, `planes_out.wgsl`,
 //! `image_out.wgsl`, `image_check.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, groups, kernel, params, spread};
 use crate::model::config::Packing;
 use crate::tensor::Storage;
 
@@ -29,12 +29,11 @@ pub fn planes_in(storage: Storage, patch: u32, packing: Packing, squash: bool, p
         ("UNPACKED", Value::Bool(packing == Packing::Unpacked)),
         ("Stored", Value::Type(storage.wgsl_type())),
     ];
-    Launch {
-        variant: Variant { file: "planes_in", values },
-        workgroups: [groups(u64::from(params.pixels) * u64::from(params.frames) * u64::from(params.channels4)), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    PLANES_IN.launch(
+        values,
+        &params,
+        [groups(u64::from(params.pixels) * u64::from(params.frames) * u64::from(params.channels4)), 1, 1],
+    )
 }
 
 params! {
@@ -50,12 +49,11 @@ pub const PLANES_OUT: Interface =
 
 /// Launches `planes_out`. If `clamp`, values are cut off at -1 and 1.
 pub fn planes_out(clamp: bool, params: PlanesOutParams) -> Launch {
-    Launch {
-        variant: Variant { file: "planes_out", values: vec![("CLAMP", Value::Bool(clamp))] },
-        workgroups: spread(params.pixels * params.frames * params.channels4),
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    PLANES_OUT.launch(
+        vec![("CLAMP", Value::Bool(clamp))],
+        &params,
+        spread(params.pixels * params.frames * params.channels4),
+    )
 }
 
 params! {
@@ -72,15 +70,11 @@ pub const IMAGE_OUT: Interface =
 /// Launches `image_out`. If `bgra`, it writes BGRA8 instead. If `alpha`, the fourth channel is the
 /// opacity.
 pub fn image_out(bgra: bool, alpha: bool, params: ImageOutParams) -> Launch {
-    Launch {
-        variant: Variant {
-            file: "image_out",
-            values: vec![("ALPHA", Value::Bool(alpha)), ("BGRA", Value::Bool(bgra))],
-        },
-        workgroups: [groups(u64::from(params.pixels) * u64::from(params.frames)), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    IMAGE_OUT.launch(
+        vec![("ALPHA", Value::Bool(alpha)), ("BGRA", Value::Bool(bgra))],
+        &params,
+        [groups(u64::from(params.pixels) * u64::from(params.frames)), 1, 1],
+    )
 }
 
 params! {
@@ -98,10 +92,5 @@ pub const CHECK_WORDS: u32 = 64;
 
 /// Launches `image_check`.
 pub fn image_check(params: ImageCheckParams) -> Launch {
-    Launch {
-        variant: Variant { file: "image_check", values: vec![("GROUPS", Value::U32(CHECK_WORDS))] },
-        workgroups: [CHECK_WORDS, 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    IMAGE_CHECK.launch(vec![("GROUPS", Value::U32(CHECK_WORDS))], &params, [CHECK_WORDS, 1, 1])
 }

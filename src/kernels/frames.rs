@@ -1,6 +1,6 @@
 //! Copies frames of one tensor to another. Shader: `copy_frames.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
 use crate::tensor::Storage;
 
 params! {
@@ -15,10 +15,5 @@ pub const COPY: Interface = kernel!("copy_frames", &[("x", Access::Read), ("y", 
 
 /// Launches `copy_frames`.
 pub fn copy(storage: Storage, params: CopyFramesParams) -> Launch {
-    Launch {
-        variant: Variant { file: "copy_frames", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
-        workgroups: spread(params.pixels * params.vec4s),
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    COPY.launch(vec![("Stored", Value::Type(storage.wgsl_type()))], &params, spread(params.pixels * params.vec4s))
 }

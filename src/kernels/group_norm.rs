@@ -3,7 +3,7 @@
 //! that cannot apply it themselves. Shaders: `group_norm_{stats,finish,apply}.wgsl`.
 
 use crate::kernels::activation;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, groups, kernel, params, spread};
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
@@ -25,12 +25,11 @@ pub const STATS: Interface =
 
 /// Launches `group_norm_stats`.
 pub fn stats(storage: Storage, params: StatsParams) -> Launch {
-    Launch {
-        variant: Variant { file: "group_norm_stats", values: vec![("Stored", Value::Type(storage.wgsl_type()))] },
-        workgroups: [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    STATS.launch(
+        vec![("Stored", Value::Type(storage.wgsl_type()))],
+        &params,
+        [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1],
+    )
 }
 
 params! {
@@ -52,12 +51,11 @@ const FINISH_WORKGROUP: u32 = 256;
 
 /// Launches `group_norm_finish` with one workgroup for each group and frame.
 pub fn finish(params: FinishParams) -> Launch {
-    Launch {
-        variant: Variant { file: "group_norm_finish", values: vec![("WORKGROUP", Value::U32(FINISH_WORKGROUP))] },
-        workgroups: [params.channels / params.channels_per_group, params.frames, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    FINISH.launch(
+        vec![("WORKGROUP", Value::U32(FINISH_WORKGROUP))],
+        &params,
+        [params.channels / params.channels_per_group, params.frames, 1],
+    )
 }
 
 params! {
@@ -73,13 +71,9 @@ pub const APPLY: Interface =
 
 /// Launches `group_norm_apply`, with `activation` after the norm.
 pub fn apply(storage: Storage, activation: Option<Activation>, params: ApplyParams) -> Launch {
-    Launch {
-        variant: Variant {
-            file: "group_norm_apply",
-            values: vec![activation::value(activation), ("Stored", Value::Type(storage.wgsl_type()))],
-        },
-        workgroups: spread(params.elements),
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    APPLY.launch(
+        vec![activation::value(activation), ("Stored", Value::Type(storage.wgsl_type()))],
+        &params,
+        spread(params.elements),
+    )
 }

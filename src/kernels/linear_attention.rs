@@ -1,7 +1,7 @@
 //! Linear attention: sums over runs of pixels, their sum over all runs, and its use by each pixel.
 //! Shaders: `linear_attention_{sums,finish,apply}.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, groups, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, groups, kernel, params, spread};
 use crate::tensor::Storage;
 
 /// Successive pixels of an invocation of `linear_attention_apply`.
@@ -25,15 +25,10 @@ pub const SUMS: Interface =
 /// Launches `linear_attention_sums` with a workgroup for each head and run.
 pub fn sums(storage: Storage, head4: u32, params: SumsParams) -> Launch {
     let heads = params.channels4 / (3 * head4);
-    Launch {
-        variant: Variant {
-            file: "linear_attention_sums",
-            values: vec![("HEAD4", Value::U32(head4)), ("Stored", Value::Type(storage.wgsl_type()))],
-        },
-        workgroups: [heads, params.pixels.div_ceil(params.run), 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: u64::from(params.pixels) * u64::from(heads) * u64::from(head4 * head4) * 16,
-    }
+    let values = vec![("HEAD4", Value::U32(head4)), ("Stored", Value::Type(storage.wgsl_type()))];
+    let workgroups = [heads, params.pixels.div_ceil(params.run), 1];
+    let macs = u64::from(params.pixels) * u64::from(heads) * u64::from(head4 * head4) * 16;
+    Launch { macs, ..SUMS.launch(values, &params, workgroups) }
 }
 
 params! {
@@ -47,12 +42,7 @@ pub const FINISH: Interface =
 
 /// Launches `linear_attention_finish`.
 pub fn finish(params: FinishParams) -> Launch {
-    Launch {
-        variant: Variant { file: "linear_attention_finish", values: Vec::new() },
-        workgroups: [groups(params.elements.into()), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    FINISH.launch(Vec::new(), &params, [groups(params.elements.into()), 1, 1])
 }
 
 params! {
@@ -71,17 +61,12 @@ pub const APPLY: Interface = kernel!(
 
 /// Launches `linear_attention_apply`.
 pub fn apply(storage: Storage, head4: u32, params: ApplyParams) -> Launch {
-    Launch {
-        variant: Variant {
-            file: "linear_attention_apply",
-            values: vec![
-                ("HEAD4", Value::U32(head4)),
-                ("PIXELS", Value::U32(PIXELS)),
-                ("Stored", Value::Type(storage.wgsl_type())),
-            ],
-        },
-        workgroups: spread(params.pixels.div_ceil(PIXELS) * params.heads * head4),
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: u64::from(params.pixels) * u64::from(params.heads) * u64::from(head4 * head4) * 16,
-    }
+    let values = vec![
+        ("HEAD4", Value::U32(head4)),
+        ("PIXELS", Value::U32(PIXELS)),
+        ("Stored", Value::Type(storage.wgsl_type())),
+    ];
+    let workgroups = spread(params.pixels.div_ceil(PIXELS) * params.heads * head4);
+    let macs = u64::from(params.pixels) * u64::from(params.heads) * u64::from(head4 * head4) * 16;
+    Launch { macs, ..APPLY.launch(values, &params, workgroups) }
 }

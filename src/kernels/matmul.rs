@@ -2,7 +2,7 @@
 //! `matmul_shared.wgsl`, `matmul_matrix.wgsl`.
 
 use crate::kernels::choice::{MatmulTile, Products, SHARED_TILE};
-use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, kernel, params};
+use crate::kernels::{Access, Interface, Launch, Value, WORKGROUP, kernel, params};
 pub use crate::limits::MATRIX_SUBGROUPS;
 use crate::limits::PlannedUnits;
 use crate::tensor::Storage;
@@ -134,7 +134,7 @@ impl Matmul {
             ("Stored", Value::Type(self.input.wgsl_type())),
             ("Output", Value::Type(self.output.wgsl_type())),
         ];
-        let (file, rows) = match self.products {
+        let (interface, rows) = match self.products {
             Products::Tile(MatmulTile::Register { rows, columns4 }) => {
                 values.extend([
                     ("TILE_M", Value::U32(rows)),
@@ -142,7 +142,7 @@ impl Matmul {
                     ("LANES", Value::U32(if transposed { 1 } else { LANES })),
                     ("K_STEPS", Value::U32(if k4.is_multiple_of(2) { 2 } else { 1 })),
                 ]);
-                (REGISTER.file, WORKGROUP * rows)
+                (REGISTER, WORKGROUP * rows)
             }
             Products::Tile(MatmulTile::Quad { rows, columns4 }) => {
                 values.extend([
@@ -151,25 +151,22 @@ impl Matmul {
                     ("TILE_N", Value::U32(columns4)),
                     ("LANES", Value::U32(if transposed { 1 } else { LANES })),
                 ]);
-                (QUAD.file, QUAD_WORKGROUP * rows)
+                (QUAD, QUAD_WORKGROUP * rows)
             }
             Products::Tile(MatmulTile::Shared { rows4, columns4 }) | Products::Narrow { rows4, columns4 } => {
                 values.extend(shared_values((rows4, columns4), self.products.columns4(), k4));
                 values.push(("FRAMES", Value::U32(self.frames)));
-                (SHARED.file, SHARED_TILE)
+                (SHARED, SHARED_TILE)
             }
             Products::Matrix(units) => {
                 values.push(("FRAMES", Value::U32(self.frames)));
                 values.extend(matrix_values(units, k4));
-                (MATRIX.file, SHARED_TILE)
+                (MATRIX, SHARED_TILE)
             }
         };
-        Launch {
-            variant: Variant { file, values },
-            workgroups: [m_stored.div_ceil(rows), n4.div_ceil(self.products.columns4()), entries],
-            params: bytemuck::bytes_of(&params).to_vec(),
-            macs: u64::from(entries) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16,
-        }
+        let workgroups = [m_stored.div_ceil(rows), n4.div_ceil(self.products.columns4()), entries];
+        let macs = u64::from(entries) * u64::from(m) * u64::from(n4) * u64::from(k4) * 16;
+        Launch { macs, ..interface.launch(values, &params, workgroups) }
     }
 }
 

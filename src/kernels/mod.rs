@@ -54,6 +54,19 @@ pub struct Interface {
     pub params: &'static [(&'static str, &'static str)],
 }
 
+impl Interface {
+    /// Returns a launch of the variant with `values` that counts no multiply-adds.
+    fn launch(
+        &self,
+        values: Vec<(&'static str, Value)>,
+        params: &impl bytemuck::NoUninit,
+        workgroups: [u32; 3],
+    ) -> Launch {
+        let variant = Variant { file: self.file, values };
+        Launch { variant, params: bytemuck::bytes_of(params).to_vec(), workgroups, macs: 0 }
+    }
+}
+
 /// Makes the [`Interface`] of a file in `shaders/`: its stem, bindings and table of parameters.
 macro_rules! kernel {
     ($file:literal, $bindings:expr, $params:expr $(,)?) => {

@@ -2,7 +2,7 @@
 //! `pixel_norm_apply.wgsl`.
 
 use crate::kernels::activation;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
 use crate::limits::DeviceKind;
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
@@ -58,11 +58,6 @@ impl PixelNorm {
             ("SUM", Value::Bool(self.sum)),
             ("Stored", Value::Type(self.storage.wgsl_type())),
         ];
-        Launch {
-            variant: Variant { file: "pixel_norm_apply", values },
-            workgroups: spread(self.params.pixels * self.params.frames * self.lanes),
-            params: bytemuck::bytes_of(&self.params).to_vec(),
-            macs: 0,
-        }
+        INTERFACE.launch(values, &self.params, spread(self.params.pixels * self.params.frames * self.lanes))
     }
 }

@@ -1,6 +1,6 @@
 //! Means or copies of channels, at another size or number of frames. Shader: `regroup.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
 use crate::tensor::Storage;
 
 params! {
@@ -45,11 +45,6 @@ impl Regrouping {
             ("Stored", Value::Type(self.input.wgsl_type())),
             ("Output", Value::Type(self.output.wgsl_type())),
         ];
-        Launch {
-            variant: Variant { file: "regroup", values },
-            workgroups: spread(self.params.pixels * self.params.frames * self.params.channels4),
-            params: bytemuck::bytes_of(&self.params).to_vec(),
-            macs: 0,
-        }
+        INTERFACE.launch(values, &self.params, spread(self.params.pixels * self.params.frames * self.params.channels4))
     }
 }

@@ -1,7 +1,7 @@
 //! Writes the pixels that a 3x3 filter sees, so that a product with the filter is the convolution.
 //! Shader: `unfold.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, Variant, kernel, params, spread};
+use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
 use crate::model::graph::Window;
 use crate::tensor::Storage;
 
@@ -26,10 +26,5 @@ pub fn unfold(storage: Storage, window: Window, params: UnfoldParams) -> Launch 
         ("BEFORE", Value::U32(window.before())),
         ("Stored", Value::Type(storage.wgsl_type())),
     ];
-    Launch {
-        variant: Variant { file: "unfold", values },
-        workgroups: spread(params.pixels * params.frames * TAPS * params.channels4),
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    INTERFACE.launch(values, &params, spread(params.pixels * params.frames * TAPS * params.channels4))
 }

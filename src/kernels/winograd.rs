@@ -3,7 +3,7 @@
 //! a [`crate::kernels::matmul`].
 
 use crate::kernels::choice::Transforms;
-use crate::kernels::{Access, Interface, Launch, Value, Variant, WORKGROUP, groups, kernel, params};
+use crate::kernels::{Access, Interface, Launch, Value, WORKGROUP, groups, kernel, params};
 use crate::kernels::{activation, border};
 use crate::model::graph::{Activation, Border, Doubling};
 use crate::tensor::Storage;
@@ -64,12 +64,7 @@ impl Storages {
 /// Launches `winograd_weights` for one tap in time.
 pub fn weights(storages: Storages, params: WeightsParams) -> Launch {
     let columns = u64::from(params.blocks) * u64::from(params.tile_n);
-    Launch {
-        variant: Variant { file: "winograd_weights", values: storages.fours().to_vec() },
-        workgroups: [groups(columns * u64::from(params.c_in)), 1, 1],
-        params: bytemuck::bytes_of(&params).to_vec(),
-        macs: 0,
-    }
+    WEIGHTS.launch(storages.fours().to_vec(), &params, [groups(columns * u64::from(params.c_in)), 1, 1])
 }
 
 params! {
@@ -127,20 +122,20 @@ pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradProlo
         ("HALVES", Value::Bool(storages.transformed != Storage::F32)),
         border::value(prologue.border),
     ];
-    let (file, workgroups) = match transforms {
+    let (interface, workgroups) = match transforms {
         Transforms::Runs => {
             values.push(("WORKGROUP_TILES", Value::U32(IN_TILES)));
             values.extend(storages.fours());
             let channels = params.channels4.div_ceil(WORKGROUP / IN_TILES);
-            (IN.file, [params.tiles.div_ceil(IN_TILES), channels, 1])
+            (IN, [params.tiles.div_ceil(IN_TILES), channels, 1])
         }
         Transforms::Pairs => {
             values.extend(storages.pairs());
             let channels = (params.channels4 * 2).div_ceil(PAIRS_IN);
-            (IN_PAIRS.file, [channels, params.tiles.div_ceil(WORKGROUP / PAIRS_IN), 1])
+            (IN_PAIRS, [channels, params.tiles.div_ceil(WORKGROUP / PAIRS_IN), 1])
         }
     };
-    Launch { variant: Variant { file, values }, workgroups, params: bytemuck::bytes_of(&params).to_vec(), macs: 0 }
+    interface.launch(values, &params, workgroups)
 }
 
 params! {
@@ -180,15 +175,15 @@ pub fn output(transforms: Transforms, storages: Storages, epilogue: WinogradEpil
         ("RELU", Value::Bool(epilogue.relu)),
         ("MOMENTS", Value::Bool(epilogue.moments)),
     ];
-    let (file, workgroups) = match transforms {
+    let (interface, workgroups) = match transforms {
         Transforms::Runs => {
             values.extend(storages.fours());
-            (OUT.file, [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1])
+            (OUT, [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1])
         }
         Transforms::Pairs => {
             values.extend(storages.pairs());
-            (OUT_PAIRS.file, [(params.channels4 * 2).div_ceil(PAIRS_OUT), params.runs, 1])
+            (OUT_PAIRS, [(params.channels4 * 2).div_ceil(PAIRS_OUT), params.runs, 1])
         }
     };
-    Launch { variant: Variant { file, values }, workgroups, params: bytemuck::bytes_of(&params).to_vec(), macs: 0 }
+    interface.launch(values, &params, workgroups)
 }
