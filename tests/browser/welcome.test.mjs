@@ -117,6 +117,61 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.equal(await page.evaluate(() => /** @type {any} */ (globalThis).saved[0].name), 'landscape-latents.safetensors');
   });
 
+  it('answers every choice before anything else can happen, where it can be seen', async (t) => {
+    await patchWorker(t, session, before(WITHOUT_MODULE));
+    const page = await session.open('/tests/blank.html');
+    await page.setViewport(SCREENS.phone);
+    await page.goto(session.server.url('/'));
+    await page.waitForFunction(() => document.body.dataset.state === 'loading');
+    // The module never starts, so each answer comes from the page alone.
+    const answers = await page.evaluate(() => {
+      const find = (/** @type {string} */ selector) => /** @type {any} */ (document.querySelector(selector));
+      const change = (/** @type {string} */ selector, /** @type {string} */ value) => Object.assign(find(selector), { value }).dispatchEvent(new Event('change'));
+      const submit = (/** @type {string} */ kind) => {
+        find(`#${kind}-url`).value = `/${kind}.safetensors`;
+        find(`#${kind}-form`).requestSubmit();
+      };
+      const files = new DataTransfer();
+      files.items.add(new File(['latents'], 'mine.npy'));
+      const choose = () => Object.assign(find('#input-file'), { files: files.files }).dispatchEvent(new Event('change'));
+      const choices = [() => find('#example-clip').click(), () => change('#precision', 'f32'), () => submit('model'), () => submit('input'), choose, () => find('#cancel').click()];
+      const inSight = () => find('#status').getBoundingClientRect().top >= 0;
+      return choices.map((act) => {
+        scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' });
+        const wasInSight = inSight();
+        act();
+        return [find('#status').textContent, wasInSight, inSight()];
+      });
+    });
+    const stops = (/** @type {string} */ what) => `Stopping the demo to ${what}`;
+    assert.deepEqual(answers, [
+      [stops('open the example clip'), false, true],
+      // The setting that was changed is in sight itself.
+      [stops('apply the settings'), false, false],
+      [stops('open model.safetensors'), false, true],
+      [stops('open input.safetensors'), false, true],
+      [stops('open mine.npy'), false, true],
+      ['Stopping', false, false],
+    ]);
+  });
+
+  it('puts the explorer of plans above the results, and the wipe in sight on a laptop', async () => {
+    const page = await session.open('/tests/blank.html');
+    await page.setViewport(SCREENS.laptop);
+    await page.goto(session.server.url('/'));
+    await page.waitForFunction(hasPreview);
+    await page.click('#example-picture');
+    await page.waitForFunction(() => document.querySelector('#wipe-row')?.checkVisibility());
+    for (const side of [256, 2048]) {
+      // Pictures of any size are shown whole.
+      await page.$$eval('#picture, #original', (all, side) => all.forEach((canvas) => Object.assign(canvas, { width: side, height: side })), side);
+      const [bottom, height] = await page.$eval('#wipe-row', (row) => [row.getBoundingClientRect().bottom, innerHeight]);
+      assert.ok(bottom <= height, `the wipe ends at ${bottom} of ${height} pixels, with a picture of ${side}`);
+    }
+    const [explorer, results] = await page.$$eval('#explore, .results', (all) => all.map((one) => one.getBoundingClientRect().top));
+    assert.ok(explorer < results, `the explorer is at ${explorer}, the results at ${results}`);
+  });
+
   it('plays the example clip', async () => {
     const page = await session.open('/tests/blank.html');
     await page.goto(session.server.url('/'));

@@ -52,3 +52,14 @@ export function tableRow(tag, texts) {
 export function listItem(text) {
   return Object.assign(document.createElement('li'), { textContent: text });
 }
+
+/**
+ * Returns a text that opens below its summary.
+ * @param {string} summary
+ * @param {string} text
+ */
+export function foldedText(summary, text) {
+  const details = document.createElement('details');
+  details.append(Object.assign(document.createElement('summary'), { textContent: summary }), text);
+  return details;
+}

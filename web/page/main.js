@@ -222,7 +222,10 @@ function listenToButtons() {
     if (document.body.dataset.state !== 'asking') return;
     session.answer(element('ask', HTMLDialogElement).returnValue === 'yes');
   });
-  element('cache-clear').addEventListener('click', () => session.forgetKept());
+  element('cache-clear').addEventListener('click', () => {
+    setText('cache-size', 'clearing');
+    session.forgetKept();
+  });
   element('export').addEventListener('click', () => save(own.file()));
   element('export-share').addEventListener('click', () => shareOrFail({ title: 'A memory report of wgvae', files: [own.file()] }, (error) => fail('canvas', wordsOf(error))));
   for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {
@@ -286,6 +289,7 @@ function openModel(url) {
   view.clearProblem();
   view.clearNotices('model');
   session.open({ model: { urls: [url] } });
+  showStatus();
   link.set({ model: [url], config: undefined });
 }
 
@@ -294,6 +298,7 @@ function openInput(url) {
   view.clearProblem();
   view.clearNotices('model');
   session.open({ input: { url } });
+  showStatus();
   link.set({ latents: url, index: undefined });
 }
 
@@ -333,6 +338,12 @@ function openFiles(files, kind) {
   view.clearProblem();
   view.clearNotices('model');
   session.openFiles(files, kind);
+  showStatus();
+}
+
+/** Scrolls to the status, which answers a choice: on a phone it is far above what was clicked. */
+function showStatus() {
+  element('status').scrollIntoView({ block: 'nearest' });
 }
 
 /**

@@ -100,7 +100,8 @@
  * Messages:
  *
  * - `work`: work begins, or the stages of the work under way are known now.
- * - `chosen`: something will be opened, and `stops` ends for it.
+ * - `chosen`: something will be opened, or without a `name` the settings apply; `stops` ends for it.
+ * - `stopping`: the work under way will end without a result.
  * - `model`, `input`: an open file; `isFile`: true for a user's file, `isDemo` for the page's own.
  *   Latents have a `shape`, and an `index` of the chosen ones; pictures have a `size`, clips a
  *   number of `frames`.
@@ -114,8 +115,8 @@
  * - `clip`: a clip of at most `count` frames begins; `rate`: frames per second of its source.
  * - `frame`: the next frame as a PNG file, with its original, and the PSNR of all frames so far.
  * @typedef {{ type: 'module', version: string, families: string[] } | { type: 'work', stages:
- * import('./bar.js').Stage[], continues?: boolean } | { type: 'chosen', name: string, stops?:
- * string } | { type: 'latents', name: string, latents: import('../src/latents-file.js').Latents }
+ * import('./bar.js').Stage[], continues?: boolean } | { type: 'chosen', name?: string, stops?:
+ * string } | { type: 'stopping' } | { type: 'latents', name: string, latents: import('../src/latents-file.js').Latents }
  * | { type: 'state', state: State, canDecode: boolean } | { type: 'model', name: string, info:
  * ModelInfo | undefined, isFile?: boolean } | { type: 'input', name: string, shape?: number[],
  * size?: Size, frames?: number, index?: number, isFile?: boolean, isDemo?: boolean } | { type:

@@ -110,13 +110,17 @@ export function change(changed) {
   settings = changed;
   plans = [];
   tell({ type: 'work', stages: ['load'] });
+  tell({ type: 'chosen', stops: underWay() });
   begin();
 }
 
 /** Takes the answer to the question whether to download the model. @param {boolean} may */
 export function answer(may) {
   if (may) {
-    if (model) agreed.add(model);
+    if (model) {
+      agreed.add(model);
+      tell({ type: 'chosen', name: nameOfModel(model) });
+    }
     begin();
     return;
   }
@@ -145,6 +149,8 @@ export function compare(tiles) {
 export function cancel() {
   wantsDecode = false;
   wantedTiles = undefined;
+  // The worker may take a while to stop.
+  tell({ type: 'stopping' });
   running.abort();
 }
 
@@ -162,12 +168,18 @@ function choose(choice, decodes = false) {
   const name = choice.name ?? (ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name);
   // Told at once, whatever the worker is doing.
   tell({ type: 'work', stages: decodes ? ['load', 'later'] : ['load'] });
-  tell({ type: 'chosen', name, stops: BUSY.includes(state) ? (model?.isDemo ? 'the demo' : 'what is under way') : undefined });
+  tell({ type: 'chosen', name, stops: underWay() });
   choices.push(choice);
   wantsDecode = decodes;
   wantedTiles = undefined;
   plans = [];
   begin();
+}
+
+/** Returns the name of the work that a new choice stops; undefined if there is none. */
+function underWay() {
+  if (!BUSY.includes(state)) return undefined;
+  return model?.isDemo ? 'the demo' : 'what is under way';
 }
 
 /** Stops the work in progress, and then fulfils the current wishes. */

@@ -3,7 +3,7 @@
 
 import { explain, isWithoutGpu } from './advice.js';
 import { Bar } from './bar.js';
-import { element, fillParts, listItem, setText } from './elements.js';
+import { element, fillParts, foldedText, listItem, setText } from './elements.js';
 import { formatBytes, formatCount, formatLeft, formatSeconds } from './format.js';
 import { PlanView } from './plan-view.js';
 
@@ -50,6 +50,7 @@ export class View {
       case 'state': return this.#state(message);
       case 'work': return message.continues ? this.#bar.expect(message.stages) : this.#bar.begin(message.stages);
       case 'chosen': return this.#chosen(message);
+      case 'stopping': return setText('status', 'Stopping');
       case 'model': return this.#model(message);
       case 'input': return this.#input(message);
       case 'ask': return this.#ask(message);
@@ -184,7 +185,8 @@ export class View {
    */
   #chosen({ name, stops }) {
     this.clearProblem();
-    setText('status', stops ? `Stopping ${stops} to open ${name}` : `Opening ${name}`);
+    const [next, now] = name === undefined ? ['apply the settings', 'Applying the settings'] : [`open ${name}`, `Opening ${name}`];
+    setText('status', stops ? `Stopping ${stops} to ${next}` : now);
     for (const id of ['phase', 'step']) setText(id, '');
   }
 
@@ -268,9 +270,13 @@ export class View {
 
   /** @param {import('./news.js').Notice} notice */
   #notice({ code, message }) {
-    const item = listItem(message.charAt(0).toUpperCase() + message.slice(1));
+    const sentence = message.charAt(0).toUpperCase() + message.slice(1);
+    const item = listItem(code === 'cpu' ? '' : sentence);
+    // Nothing is wrong: one quiet line, and the reason for those who ask.
+    if (code === 'cpu') item.append(foldedText('The browser offers no GPU, so the CPU computes', `${sentence}.`));
     item.dataset.code = code;
     element('notices').append(item);
+    if (code === 'cache-failed') setText('cache-size', 'unknown');
   }
 
   /** @param {Extract<News, { type: 'cache' }>} usage */
