@@ -100,7 +100,8 @@
  * Messages:
  *
  * - `work`: work begins, or the stages of the work under way are known now.
- * - `chosen`: something will be opened, or without a `name` the settings apply; `stops` ends for it.
+ * - `chosen`: something will be opened, or the settings apply if it has no `name`; `stops` ends
+ *   for it.
  * - `stopping`: the work under way will end without a result.
  * - `model`, `input`: an open file; `isFile`: true for a user's file, `isDemo` for the page's own.
  *   Latents have a `shape`, and an `index` of the chosen ones; pictures have a `size`, clips a
@@ -116,19 +117,19 @@
  * - `frame`: the next frame as a PNG file, with its original, and the PSNR of all frames so far.
  * @typedef {{ type: 'module', version: string, families: string[] } | { type: 'work', stages:
  * import('./bar.js').Stage[], continues?: boolean } | { type: 'chosen', name?: string, stops?:
- * string } | { type: 'stopping' } | { type: 'latents', name: string, latents: import('../src/latents-file.js').Latents }
- * | { type: 'state', state: State, canDecode: boolean } | { type: 'model', name: string, info:
- * ModelInfo | undefined, isFile?: boolean } | { type: 'input', name: string, shape?: number[],
- * size?: Size, frames?: number, index?: number, isFile?: boolean, isDemo?: boolean } | { type:
- * 'ask', name: string, bytes: number } | { type: 'plans', plans: Plans } | { type: 'progress',
- * progress: Progress } | { type: 'outcomes', outcomes: Outcome[] } | { type: 'notice', notice:
- * Notice } | { type: 'problem', problem: Problem } | { type: 'preview', bitmap: ImageBitmap, size:
- * Size } | { type: 'original', bitmap: ImageBitmap, name: string } | { type: 'picture', bitmap:
- * ImageBitmap, name: string, psnr?: number } | { type: 'comparison', name: string, comparison:
- * Comparison } | { type: 'clip', name: string, size: Size, count: number, rate?: number,
- * isRoundTrip: boolean } | { type: 'frame', blob: Blob, original?: Blob, psnr?: number } | { type:
- * 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo } | { type: 'cache', bytes: number,
- * entries: number }} News
+ * string } | { type: 'stopping' } | { type: 'latents', name: string, latents:
+ * import('../src/latents-file.js').Latents } | { type: 'state', state: State, canDecode: boolean }
+ * | { type: 'model', name: string, info: ModelInfo | undefined, isFile?: boolean } | { type:
+ * 'input', name: string, shape?: number[], size?: Size, frames?: number, index?: number, isFile?:
+ * boolean, isDemo?: boolean } | { type: 'ask', name: string, bytes: number } | { type: 'plans',
+ * plans: Plans } | { type: 'progress', progress: Progress } | { type: 'outcomes', outcomes:
+ * Outcome[] } | { type: 'notice', notice: Notice } | { type: 'problem', problem: Problem } | {
+ * type: 'preview', bitmap: ImageBitmap, size: Size } | { type: 'original', bitmap: ImageBitmap,
+ * name: string } | { type: 'picture', bitmap: ImageBitmap, name: string, psnr?: number } | { type:
+ * 'comparison', name: string, comparison: Comparison } | { type: 'clip', name: string, size: Size,
+ * count: number, rate?: number, isRoundTrip: boolean } | { type: 'frame', blob: Blob, original?:
+ * Blob, psnr?: number } | { type: 'clip-outcomes', outcomes: ClipOutcome[], info: ModelInfo } | {
+ * type: 'cache', bytes: number, entries: number }} News
  */
 
 export {};
