@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { fixture } from './fixtures.mjs';
 import { startServer } from './server.mjs';
 import { DIST, inBrowsers, ROOT } from './session.mjs';
 
@@ -94,6 +95,31 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     await build({ root: app, base: './', logLevel: 'warn', configFile: false, build: { outDir: 'vite', target: 'esnext' }, worker: { format: 'es' } });
     await decodes(session, join(app, 'vite'));
   });
+
+  // Only React for development mounts twice in StrictMode.
+  for (const mode of ['production', 'development']) {
+    it(`decodes in the example for React under StrictMode, built by Vite for ${mode}`, async () => {
+      const files = await builtExample(join(app, `react-${mode}`), mode);
+      for (const file of files) session.server.route(`/react/${relative(app, file)}`, { file });
+      const model = session.model(`${MODEL}/`);
+      const query = new URLSearchParams({ model: `${model}diffusion_pytorch_model.safetensors`, config: `${model}config.json`, latents: `${model}latents.safetensors` });
+      const page = await session.open('about:blank');
+      await page.goto(session.server.url(`/react/react-${mode}/dist/index.html?${query}`));
+      // A canvas without a picture has 300x150 pixels.
+      await page.waitForFunction(() => document.querySelector('canvas')?.width !== 300 || /expected|failed|cannot/.test(document.querySelector('[role=status]')?.textContent ?? ''));
+      const { size, levels } = await page.$eval('canvas', (canvas) => {
+        const context = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(canvas.width, canvas.height).getContext('2d'));
+        context.drawImage(canvas, 0, 0);
+        return { size: `${canvas.width}x${canvas.height}`, levels: [...context.getImageData(0, 0, canvas.width, canvas.height).data] };
+      });
+      assert.equal(size, '88x40', await page.$eval('[role=status]', (status) => status.textContent ?? ''));
+      const { image } = await fixture(MODEL);
+      const wrong = levels.filter((level, at) => at % 4 < 3 && Math.abs(level - levelOf(image, at)) > 1);
+      assert.equal(wrong.length, 0, 'levels that are not those of diffusers');
+      assert.deepEqual(session.complaints(), []);
+      await session.closePage();
+    });
+  }
 
   it('is served by Vite while a page is developed', async () => {
     const { createServer } = await import('vite');
@@ -201,6 +227,35 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     await decodes(session, join(app, 'webpack'));
   });
 });
+
+/**
+ * Builds examples/react in `folder`, and returns the built files.
+ * @param {string} folder
+ * @param {string} mode of Vite
+ */
+async function builtExample(folder, mode) {
+  const { build } = await import('vite');
+  await cp(join(ROOT, 'examples', 'react'), folder, { recursive: true, filter: (path) => !/node_modules|dist$/.test(path) });
+  // As npm installs it: a copy beside React, which the hook imports.
+  await cp(PACKAGE, join(folder, 'node_modules', 'wgvae'), { recursive: true });
+  for (const name of ['react', 'react-dom']) await symlink(join(HERE, 'node_modules', name), join(folder, 'node_modules', name), 'dir');
+  const define = { 'process.env.NODE_ENV': JSON.stringify(mode) };
+  await build({ root: folder, base: './', mode, define, logLevel: 'warn', build: { outDir: 'dist', minify: mode === 'production' } });
+  const files = (await filesIn(join(folder, 'dist'))).map((file) => join(folder, 'dist', file));
+  const texts = await Promise.all(files.filter((file) => file.endsWith('.js')).map((file) => readFile(file, 'utf8')));
+  // A function of React for development alone.
+  assert.equal(texts.some((text) => text.includes('doubleInvokeEffects')), mode === 'development');
+  return files;
+}
+
+/**
+ * Returns the level 0 to 255 of an image [1, 3, h, w] of -1 to 1 at an index of RGBA bytes.
+ * @param {import('./safetensors.mjs').Tensor} image
+ * @param {number} at
+ */
+function levelOf({ shape: [, , height, width], data }, at) {
+  return Math.round(255 * Math.min(1, Math.max(0, data[(at % 4) * height * width + (at >> 2)] / 2 + 0.5)));
+}
 
 /**
  * Serves a bundle, opens it, and waits for its decodes with both modules.
