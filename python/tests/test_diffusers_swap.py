@@ -456,6 +456,40 @@ def test_previews_come_at_some_steps(pipe: Any) -> None:
     assert np.array_equal(pictures[0], wgvae.preview(normal(11, 1, 4, 6, 8), "sdxl", max_side=4))
 
 
+def test_previews_by_a_tiny_autoencoder(tmp_path: Path) -> None:
+    tiny = saved(CASES["tiny"], tmp_path / "tiny")
+    # No published model has this scale, so no map is known.
+    pipe = sd_pipeline(diffusers.AutoencoderKL(**KL, scaling_factor=0.7))
+    latents = text(2, 4, 6, 8)
+    means = latents.reshape(2, 4, 3, 2, 4, 2).mean((3, 5))
+    with wgvae.Vae.from_pretrained(tmp_path / "tiny", device="cpu") as vae:
+        for model in (vae, tmp_path / "tiny", str(tmp_path / "tiny")):
+            for max_side, taken in ((64, latents), (32, means)):
+                with torch.no_grad():
+                    wanted = (tiny.decode(taken).sample / 2 + 0.5).clamp(0, 1) * 255
+                pictures: list[Any] = []
+                callback = preview_callback(
+                    pipe, max_side=max_side, show=pictures.append, model=model
+                )
+                assert callback(pipe, 0, 0, {"latents": latents})["latents"] is latents
+                assert pictures[0].dtype == np.uint8
+                assert np.abs(pictures[0] - wanted.movedim(1, -1).numpy()).max() < 1
+        # Frames of a clip, one after the other.
+        callback = preview_callback(pipe, show=pictures.append, model=vae)
+        callback(pipe, 0, 0, {"latents": latents.movedim(0, 1)[None]})
+        assert np.array_equal(pictures[-1], vae.decode(latents))
+    with pytest.warns(UserWarning, match="no more previews"):
+        callback(pipe, 0, 0, {"latents": latents})
+
+
+def test_a_preview_by_a_model_for_other_latents_is_named(pipe: Any, tmp_path: Path) -> None:
+    saved(CASES["qwen image"], tmp_path)
+    with pytest.raises(InputError, match="model: expected one for .* 4 channels, found .* 16 channels"):
+        preview_callback(pipe, show=print, model=tmp_path)
+    with pytest.raises(wgvae.errors.ModelNotFoundError, match="nowhere"):
+        preview_callback(pipe, show=print, model="nowhere")
+
+
 def test_previews_never_break_a_generation(pipe: Any) -> None:
     calls: list[int] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 from wgvae._arrays import Array, wrong
-from wgvae._vae import _number, preview
+from wgvae._vae import Vae, _number, preview
 
 Show = Callable[[Array], object]
 StepEnd = Callable[[Any, int, Any, dict[str, Any]], dict[str, Any]]
@@ -45,13 +46,16 @@ def preview_callback(
     show: Show | str | Path | None = None,
     *,
     family: str | None = None,
+    model: Vae | str | os.PathLike[str] | None = None,
 ) -> StepEnd:
     """Returns a function for ``callback_on_step_end`` that shows what the latents hold.
 
-    It needs no weights and takes milliseconds: see :func:`wgvae.preview`. Colours are only
-    roughly right. It never breaks a generation: if something fails, it warns once and ends.
+    Without a ``model`` it needs no weights and takes milliseconds, but colours are only roughly
+    right: see :func:`wgvae.preview`. It never breaks a generation: if something fails, it warns
+    once and ends.
 
     >>> pipe(prompt, callback_on_step_end=preview_callback(pipe, every=2))    # doctest: +SKIP
+    >>> preview_callback(pipe, model="taesdxl")                               # doctest: +SKIP
 
     Parameters
     ----------
@@ -66,15 +70,22 @@ def preview_callback(
         path is that of a picture that each preview overwrites. None shows it in a notebook.
     family
         The published model of the latents, such as "sdxl", where the VAE does not tell.
+    model
+        Tiny autoencoder of these latents, such as TAESDXL for SDXL, whose colours are right: an
+        open :class:`wgvae.Vae`, or a path for :meth:`wgvae.Vae.from_pretrained`. Each frame of a
+        clip is decoded alone. None takes the linear map.
 
     Raises
     ------
     InputError
-        If an argument is wrong, the family is unknown or has no known map, or ``show`` is None
-        outside of notebooks.
+        If an argument is wrong, the family is unknown or has no known map, ``model`` takes other
+        latents, or ``show`` is None outside of notebooks.
+    wgvae.Error
+        The errors of :meth:`wgvae.Vae.from_pretrained`, if ``model`` is a path.
     """
     every, max_side = _number("every", every, "steps"), _number("max_side", max_side, "pixels")
-    layout = _layout(pipe, family)
+    layout = _layout(pipe, family, needs_map=model is None)
+    painter = _painter(layout, model, max_side)
     display = _shower(show)
     failed = False
 
@@ -86,7 +97,7 @@ def preview_callback(
             try:
                 latents = tensors["latents"].detach().float().cpu()
                 unpacked = layout.unpacked(latents, _size_of_call(running))
-                display(preview(unpacked, layout.family, max_side=max_side))
+                display(painter(unpacked))
             except Exception as error:
                 failed = True
                 # A filter may turn warnings into errors.
@@ -102,10 +113,11 @@ def preview_callback(
 class _Layout:
     """The latents that a pipeline holds while it works."""
 
-    family: str
+    family: str | None
+    """The published model of the latents. None if it is unknown, and no map is needed."""
     vae_channels: int
     model_channels: int
-    """Channels of the family's latents in :func:`wgvae.preview`."""
+    """Channels of the latents in :func:`wgvae.preview` and :meth:`wgvae.Vae.decode`."""
     factor: int
     """Pixels for each latent of the VAE, in each direction."""
 
@@ -127,10 +139,10 @@ class _Layout:
         return latents.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
 
 
-def _layout(pipe: Any, stated: str | None) -> _Layout:
+def _layout(pipe: Any, stated: str | None, needs_map: bool) -> _Layout:
     """Returns the layout of the latents of ``pipe``.
 
-    Raises InputError if their family is unknown or has no map.
+    Raises InputError if ``needs_map`` is True and their family is unknown or has no map.
     """
     vae = getattr(pipe, "vae", None)
     vae = getattr(vae, "_orig_mod", vae)
@@ -140,12 +152,35 @@ def _layout(pipe: Any, stated: str | None) -> _Layout:
         raise wrong("pipe", "a pipeline with a VAE", type(pipe).__name__)
     name = type(vae).__name__
     family = stated or _FAMILIES.get((name, channels, config.get("scaling_factor")))
-    if family is None:
+    if family is None and needs_map:
         expected = "the published model of the latents, such as family='sdxl'"
         raise wrong("family", expected, f"none, and {name} with {channels} channels does not tell")
     of_model = 4 * channels if name == "AutoencoderKLFlux2" else channels
-    preview(np.zeros((of_model, 1, 1), np.float32), family)
+    if family is not None and needs_map:
+        preview(np.zeros((of_model, 1, 1), np.float32), family)
     return _Layout(family, channels, of_model, getattr(pipe, "vae_scale_factor", 8))
+
+
+def _painter(
+    layout: _Layout, model: Vae | str | os.PathLike[str] | None, max_side: int
+) -> Callable[[torch.Tensor], Array]:
+    """Returns a function from unpacked latents to uint8 ``[n, h, w, 3]``."""
+    family = layout.family
+    if model is None:
+        assert family is not None
+        return lambda latents: preview(latents, family, max_side=max_side)
+    vae = model if isinstance(model, Vae) else Vae.from_pretrained(model)
+    taken = vae.facts["latent_channels"][False]
+    if taken != layout.model_channels:
+        expected = f"one for the pipeline's latents of {layout.model_channels} channels"
+        raise wrong("model", expected, f"{vae.facts['name']}, which takes {taken} channels")
+
+    def decoded(latents: torch.Tensor) -> Array:
+        if latents.ndim == 5:
+            latents = latents.movedim(2, 1).flatten(0, 1)
+        return vae.decode(latents, max_side=max_side)
+
+    return decoded
 
 
 def _grid(tokens: int, size: tuple[int, int] | None, pixels: int) -> tuple[int, int]:
