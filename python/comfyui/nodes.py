@@ -11,8 +11,11 @@ import torch
 
 import folder_paths
 
-from .vae import EngineVae, Files, wrong
+from .core import Graph, engine_of
+from .files import files_of, models
+from .vae import EngineVae
 
+_HIDDEN = {"prompt": "PROMPT", "unique_id": "UNIQUE_ID"}
 _BUDGET = ("STRING", {"default": "", "tooltip": "The most memory of the device to take, such as 2GiB. Empty: what the loader says."})
 
 
@@ -31,7 +34,7 @@ class WgvaeLoader:
     def INPUT_TYPES(cls) -> dict[str, Any]:
         return {
             "required": {
-                "vae_name": (list(_models()), {"tooltip": "A .safetensors or .sft file of models/vae, checkpoints or vae_approx."}),
+                "vae_name": (list(models()), {"tooltip": "A .safetensors or .sft file of models/vae, checkpoints or vae_approx."}),
                 "precision": (["auto", "f16", "f32", "fast"],),
             },
             "optional": {
@@ -53,10 +56,7 @@ class WgvaeLoader:
         memory_budget: str = "",
         border: Literal["auto", "zeros", "reflect", "replicate", "circular"] = "auto",
     ) -> tuple[EngineVae]:
-        models = _models()
-        if vae_name not in models:
-            raise wrong("vae_name", "a .safetensors or .sft file of models/vae, checkpoints or vae_approx", vae_name)
-        files = Files(*(folder_paths.get_full_path_or_raise(*half) for half in models[vae_name]))
+        files = files_of(vae_name)
         arguments = {"device": device, "precision": precision, "adapter": adapter or None, "family": family or None}
         if border != "auto":
             arguments["border"] = border
@@ -76,10 +76,17 @@ class WgvaeDecode:
 
     @classmethod
     def INPUT_TYPES(cls) -> dict[str, Any]:
-        return {"required": {"samples": ("LATENT",), "vae": ("VAE",)}, "optional": {"memory_budget": _BUDGET}}
+        return {"required": {"samples": ("LATENT",), "vae": ("VAE",)}, "optional": {"memory_budget": _BUDGET}, "hidden": _HIDDEN}
 
-    def decode(self, samples: dict[str, Any], vae: EngineVae, memory_budget: str = "") -> tuple[torch.Tensor]:
-        images = _checked(vae).decode(samples["samples"], memory_budget=memory_budget)
+    def decode(
+        self,
+        samples: dict[str, Any],
+        vae: object,
+        memory_budget: str = "",
+        prompt: Graph | None = None,
+        unique_id: str | None = None,
+    ) -> tuple[torch.Tensor]:
+        images = engine_of(vae, prompt, unique_id).decode(samples["samples"], memory_budget=memory_budget)
         return (images.flatten(0, 1) if images.ndim == 5 else images,)
 
 
@@ -95,10 +102,47 @@ class WgvaeEncode:
 
     @classmethod
     def INPUT_TYPES(cls) -> dict[str, Any]:
-        return {"required": {"pixels": ("IMAGE",), "vae": ("VAE",)}, "optional": {"memory_budget": _BUDGET}}
+        return {"required": {"pixels": ("IMAGE",), "vae": ("VAE",)}, "optional": {"memory_budget": _BUDGET}, "hidden": _HIDDEN}
 
-    def encode(self, pixels: torch.Tensor, vae: EngineVae, memory_budget: str = "") -> tuple[dict[str, torch.Tensor]]:
-        return ({"samples": _checked(vae).encode(pixels, memory_budget=memory_budget)},)
+    def encode(
+        self,
+        pixels: torch.Tensor,
+        vae: object,
+        memory_budget: str = "",
+        prompt: Graph | None = None,
+        unique_id: str | None = None,
+    ) -> tuple[dict[str, torch.Tensor]]:
+        engine = engine_of(vae, prompt, unique_id)
+        return ({"samples": engine.encode(pixels, memory_budget=memory_budget)},)
+
+
+class WgvaePreview:
+    """A node that decodes small pictures of latents, in little memory.
+
+    Squares of latents are averaged until the picture fits, so a tiny autoencoder such as TAESD
+    shows most. Each frame or layer becomes a picture.
+    """
+
+    CATEGORY = "wgvae"
+    RETURN_TYPES = ("IMAGE",)
+    FUNCTION = "preview"
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, Any]:
+        side = ("INT", {"default": 256, "min": 8, "max": 4096, "step": 8, "tooltip": "The most pixels of the longer side."})
+        return {"required": {"samples": ("LATENT",), "vae": ("VAE",), "max_side": side}, "optional": {"memory_budget": _BUDGET}, "hidden": _HIDDEN}
+
+    def preview(
+        self,
+        samples: dict[str, Any],
+        vae: object,
+        max_side: int,
+        memory_budget: str = "",
+        prompt: Graph | None = None,
+        unique_id: str | None = None,
+    ) -> tuple[torch.Tensor]:
+        engine = engine_of(vae, prompt, unique_id)
+        return (engine.preview(samples["samples"], max_side, memory_budget=memory_budget),)
 
 
 class WgvaePlan:
@@ -115,19 +159,23 @@ class WgvaePlan:
         return {
             "required": {"vae": ("VAE",), "width": side, "height": side, "work": (["decode", "encode"],)},
             "optional": {"frames": ("INT", {"default": 1, "min": 1, "max": 16384, "tooltip": "1 for images."}), "memory_budget": _BUDGET},
+            "hidden": _HIDDEN,
         }
 
     def plan(
         self,
-        vae: EngineVae,
+        vae: object,
         width: int,
         height: int,
         work: Literal["decode", "encode"],
         frames: int = 1,
         memory_budget: str = "",
+        prompt: Graph | None = None,
+        unique_id: str | None = None,
     ) -> dict[str, Any]:
-        latents = _checked(vae).latents_of((1, 3, frames, height, width), pixels=True)
-        plan = vae.plan(height, width, memory_budget, encode=work == "encode", latents=latents)
+        engine = engine_of(vae, prompt, unique_id)
+        latents = engine.latents_of((1, 3, frames, height, width), pixels=True)
+        plan = engine.plan(height, width, memory_budget, encode=work == "encode", latents=latents)
         subject = "An image" if latents is None else f"A clip of up to {frames} frames"
         text = (
             f"{subject} of {width}x{height} pixels will take {_mib(plan.peak_bytes)} to {work}, "
@@ -136,31 +184,6 @@ class WgvaePlan:
         if plan.host_bytes:
             text += f" {_mib(plan.host_bytes)} more will wait in the host's memory."
         return {"ui": {"text": (text,)}, "result": (text,)}
-
-
-def _models() -> dict[str, list[tuple[str, str]]]:
-    """Returns the models by their names in lists: folder and file of the decoder and of the encoder.
-
-    Names of other folders than vae begin with the folder. As in ComfyUI, two files of vae_approx such
-    as taesd_decoder and taesd_encoder are one model, taesd.
-    """
-    found: dict[str, list[tuple[str, str]]] = {}
-    for folder in ("vae", "checkpoints", "vae_approx"):
-        names = [name for name in folder_paths.get_filename_list(folder) if name.endswith((".safetensors", ".sft"))]
-        prefix = "" if folder == "vae" else f"{folder}/"
-        for name in names:
-            encoder = name.replace("_decoder.", "_encoder.")
-            if folder == "vae_approx" and name != encoder and encoder in names:
-                found[prefix + name.partition("_decoder.")[0]] = [(folder, name), (folder, encoder)]
-            elif folder != "vae_approx" or "_encoder." not in name or name.replace("_encoder.", "_decoder.") not in names:
-                found[prefix + name] = [(folder, name)] * 2
-    return found
-
-
-def _checked(vae: object) -> EngineVae:
-    if not isinstance(vae, EngineVae):
-        raise wrong("vae", "the output of 'Load VAE (wgvae)'", f"{type(vae).__name__}, which ComfyUI's own nodes take")
-    return vae
 
 
 def _mib(count: int) -> str:
@@ -172,10 +195,12 @@ NODE_CLASS_MAPPINGS = {
     "WgvaeDecode": WgvaeDecode,
     "WgvaeEncode": WgvaeEncode,
     "WgvaePlan": WgvaePlan,
+    "WgvaePreview": WgvaePreview,
 }
 NODE_DISPLAY_NAME_MAPPINGS = {
     "WgvaeLoader": "Load VAE (wgvae)",
     "WgvaeDecode": "VAE Decode (wgvae)",
     "WgvaeEncode": "VAE Encode (wgvae)",
     "WgvaePlan": "VAE Memory (wgvae)",
+    "WgvaePreview": "VAE Preview (wgvae)",
 }

@@ -300,6 +300,44 @@ class EngineVae:
             latents = _each_frame(images, lambda one: vae.encode(one, progress=_bar(), **options))
         return latents.to(self.output_device)
 
+    def preview(
+        self, samples: torch.Tensor, max_side: int, *, memory_budget: str = ""
+    ) -> torch.Tensor:
+        """Decodes small images ``[n, h, w, c]`` of latents, one for each frame or layer.
+
+        Parameters
+        ----------
+        samples
+            Latents.
+        max_side
+            The most pixels of the longer side. If an image would be larger, squares of latents
+            are averaged first.
+        memory_budget
+            Limit for this call, instead of the loader's.
+
+        Raises
+        ------
+        wgvae.Error
+            The errors of :meth:`wgvae.Vae.decode`.
+        """
+        model, latents = self.first_stage_model, samples.detach().float().cpu()
+        if latents.ndim == 5:
+            latents = latents.movedim(2, 1).flatten(0, 1)
+        factor = self.spacial_compression_decode()
+        step = -(-max(latents.shape[-2:]) // max(1, max_side // factor))
+        height, width = (-(-side // step) * factor for side in latents.shape[-2:])
+        self._make_room(self.plan(height, width, memory_budget))
+        images = model.opened(model.files.decoder).decode(
+            latents,
+            output="float",
+            unscaled=self._unscaled,
+            memory_budget=self._budget(memory_budget),
+            max_side=max_side,
+            progress=_bar(),
+        )
+        small = self.process_output(torch.from_numpy(images))
+        return small.to(self.output_device).movedim(1, -1)
+
     def decode_tiled(self, samples: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         """Decodes as :meth:`decode`. Sizes of tiles are ignored."""
         return self.decode(samples)

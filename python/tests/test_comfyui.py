@@ -136,7 +136,9 @@ def test_protocol(nodes: dict[str, Any]) -> None:
         assert isinstance(node.RETURN_TYPES, tuple) and all(isinstance(kind, str) for kind in node.RETURN_TYPES)
         assert isinstance(node.CATEGORY, str)
         parameters = inspect.signature(getattr(node(), node.FUNCTION)).parameters
-        assert list(parameters) == [*inputs["required"], *inputs.get("optional", {})]
+        hidden = inputs.get("hidden", {})
+        assert list(parameters) == [*inputs["required"], *inputs.get("optional", {}), *hidden]
+        assert all(parameters[name].default is None for name in hidden)
         for name, declared in {**inputs["required"], **inputs.get("optional", {})}.items():
             assert isinstance(declared, tuple) and isinstance(declared[0], (str, list)), name
             assert (parameters[name].default is inspect.Parameter.empty) == (name in inputs["required"])
@@ -258,11 +260,71 @@ def test_models_of_three_folders(
         call(nodes, "WgvaeLoader", vae_name="checkpoints/old.ckpt", **arguments)
 
 
-def test_a_vae_of_comfyui_is_named(nodes: dict[str, Any]) -> None:
-    message = r"vae: expected the output of 'Load VAE \(wgvae\)', found SimpleNamespace"
-    for name, given in (("WgvaeDecode", "samples"), ("WgvaeEncode", "pixels")):
-        with pytest.raises(wgvae.errors.InputError, match=message):
-            call(nodes, name, vae=SimpleNamespace(), **{given: None})
+def test_a_vae_of_comfyui_is_opened_by_its_file(
+    nodes: dict[str, Any], comfy: Comfy, tmp_path: Path
+) -> None:
+    weights = load_file(DEMO / "diffusion_pytorch_model.safetensors")
+    config = (DEMO / "config.json").read_text()
+    for folder, prefix in (("vae", ""), ("checkpoints", "vae.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text(config)
+        path = tmp_path / folder / "model.safetensors"
+        save_file({prefix + name: tensor for name, tensor in weights.items()}, path)
+        comfy.list_as(folder, "model.safetensors", path)
+    samples = {"samples": torch.from_numpy(normal(1, 1, 16, 6, 5))}
+    judge = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32")
+    wanted = call(nodes, "WgvaeDecode", samples=samples, vae=judge)
+    core = SimpleNamespace(vae_dtype=torch.float32)
+    for kind, name, output in (("VAELoader", "vae_name", 0), ("CheckpointLoaderSimple", "ckpt_name", 2)):
+        loader: dict[str, Any] = {"class_type": kind, "inputs": {name: "model.safetensors"}}
+        prompt = {"1": loader, "2": {"class_type": "WgvaeDecode", "inputs": {"vae": ["1", output]}}}
+        hidden = {"prompt": prompt, "unique_id": "2"}
+        images = call(nodes, "WgvaeDecode", samples=samples, vae=core, **hidden)
+        assert torch.equal(images, wanted)
+        latents = call(nodes, "WgvaeEncode", pixels=images, vae=core, **hidden)["samples"]
+        assert torch.equal(latents, call(nodes, "WgvaeEncode", pixels=images, vae=judge)["samples"])
+        told = nodes["WgvaePlan"]().plan(core, 48, 32, "decode", **hidden)
+        assert told == nodes["WgvaePlan"]().plan(judge, 48, 32, "decode")
+        loader["inputs"][name] = "old.ckpt"
+        with pytest.raises(wgvae.errors.InputError, match=r"vae: expected a .safetensors .*old\.ckpt"):
+            call(nodes, "WgvaeDecode", samples=samples, vae=core, **hidden)
+
+
+def test_a_vae_of_comfyui_without_a_file_is_named(nodes: dict[str, Any]) -> None:
+    message = (
+        r"vae: expected the output of 'Load VAE \(wgvae\)', or directly .*, "
+        r"found SimpleNamespace, which does not tell its file: use 'Load VAE \(wgvae\)'"
+    )
+    merged: dict[str, Any] = {"class_type": "Merge", "inputs": {"vae_name": "demo.safetensors"}}
+    loader: dict[str, Any] = {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "demo.safetensors"}}
+    prompts: list[dict[str, Any] | None] = [None, {}]
+    prompts += [{"1": one, "2": {"inputs": {"vae": ["1", 0]}}} for one in (merged, loader)]
+    for prompt in prompts:
+        for name, given in (("WgvaeDecode", {"samples": None}), ("WgvaeEncode", {"pixels": None}), ("WgvaePreview", {"samples": None, "max_side": 64})):
+            with pytest.raises(wgvae.errors.InputError, match=message):
+                call(nodes, name, vae=SimpleNamespace(), prompt=prompt, unique_id="2", **given)
+
+
+def test_previews_are_small(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
+    latents = normal(1, 2, 16, 6, 4)
+    samples = {"samples": torch.from_numpy(latents)}
+    small = call(nodes, "WgvaePreview", samples=samples, vae=vae, max_side=31)
+    assert small.shape == (2, 24, 16, 3)
+    with wgvae.Vae.from_pretrained(DEMO, device="cpu", precision="f32") as judge:
+        assert comfy.needed == [judge.plan(24, 16, unscaled=True).peak_bytes]
+    means = latents.reshape(2, 16, 3, 2, 2, 2).mean((3, 5))
+    close(small.numpy(), core_decode(vae, means).numpy())
+    whole = call(nodes, "WgvaePreview", samples=samples, vae=vae, max_side=48)
+    assert torch.equal(whole, call(nodes, "WgvaeDecode", samples=samples, vae=vae))
+    with pytest.raises(wgvae.errors.InputError, match="for one latent"):
+        call(nodes, "WgvaePreview", samples=samples, vae=vae, max_side=7)
+    # Each frame of a clip becomes a picture.
+    frames = normal(2, 1, 16, 3, 4, 2)
+    video = load(nodes, comfy, wan)
+    small = call(nodes, "WgvaePreview", samples={"samples": torch.from_numpy(frames)}, vae=video, max_side=16)
+    means = frames[0].swapaxes(0, 1).reshape(3, 16, 2, 2, 1, 2).mean((3, 5))
+    close(small.numpy(), core_decode(video, means).numpy())
 
 
 def test_budget_and_stop(nodes: dict[str, Any], comfy: Comfy) -> None:

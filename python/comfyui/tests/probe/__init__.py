@@ -91,6 +91,21 @@ class ProbeSave:
         return {}
 
 
+class ProbePass:
+    """A node that returns its VAE, which hides the loader."""
+
+    CATEGORY = "probe"
+    RETURN_TYPES = ("VAE",)
+    FUNCTION = "give"
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, Any]:
+        return {"required": {"vae": ("VAE",)}}
+
+    def give(self, vae: Any) -> tuple[Any]:
+        return (vae,)
+
+
 class ProbeMemory:
     """A node that tells how many bytes a VAE holds. ``after`` only sets the order."""
 
@@ -134,6 +149,7 @@ def _hint(control: Any) -> torch.Tensor:
 NODE_CLASS_MAPPINGS = {
     "ProbeControlNet": ProbeControlNet,
     "ProbeInputs": ProbeInputs,
+    "ProbePass": ProbePass,
     "ProbeSave": ProbeSave,
     "ProbeMemory": ProbeMemory,
 }
