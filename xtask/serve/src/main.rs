@@ -1,5 +1,5 @@
-//! Server that serves a folder to this machine only. `tower-http` provides media types, Range and
-//! ETag; there is no caching, COOP or COEP.
+//! Server that serves a folder to this machine only. `tower-http` provides media types, Range, ETag
+//! and gzip, as sites have it; there is no caching, COOP or COEP.
 //!
 //! `cargo xtask serve` calls it as `xtask-serve PORT FOLDER [NAME=FOLDER ...]`. The first folder is
 //! `/`, and the others are below it. Prints the address once it listens.
@@ -12,6 +12,8 @@ use axum::Router;
 use axum::http::HeaderValue;
 use axum::http::header::CACHE_CONTROL;
 use tokio::net::TcpListener;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate as _};
 use tower_http::services::ServeDir;
 use tower_http::set_header::SetResponseHeaderLayer;
 
@@ -44,6 +46,9 @@ async fn serve(port: u16, folder: &str, below: &[String]) -> Result<()> {
         let (name, folder) = entry.split_once('=').with_context(|| format!("expected NAME=FOLDER, found {entry}"))?;
         site = site.nest_service(&format!("/{name}"), ServeDir::new(folder));
     }
+    // Models are fetched in ranges, and do not become smaller.
+    let kinds = DefaultPredicate::new().and(NotForContentType::new("application/octet-stream"));
+    let site = site.layer(CompressionLayer::new().compress_when(kinds));
     // During development, a page must not come from the browser's cache unchecked.
     let site = site.layer(SetResponseHeaderLayer::overriding(CACHE_CONTROL, HeaderValue::from_static("no-cache")));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
