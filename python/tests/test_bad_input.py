@@ -108,7 +108,13 @@ def test_sizes(vae: wgvae.Vae, size: Any) -> None:
         vae.plan(*size)
 
 
-def test_models(tmp_path: Path) -> None:
+def test_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(errors.ModelNotFoundError, match="is called hf:owner/name/folder"):
+        wgvae.Vae.from_pretrained("owner/name/folder")
+    (tmp_path / "owner").mkdir()
+    with pytest.raises(errors.ModelNotFoundError, match="found nothing there$"):
+        wgvae.Vae.from_pretrained("owner/name")
     with pytest.raises(errors.ModelNotFoundError, match="hf:stabilityai/sd-vae-ft-mse") as caught:
         wgvae.Vae.from_pretrained("stabilityai/sd-vae-ft-mse")
     assert isinstance(caught.value, FileNotFoundError) and caught.value.filename == "stabilityai/sd-vae-ft-mse"

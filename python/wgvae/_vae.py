@@ -624,7 +624,8 @@ class Clip:
 def _not_found(path: str) -> ModelNotFoundError:
     message = f"{path}: expected a .safetensors file or a folder, found nothing there"
     words = path.split("/")
-    if len(words) == 2 and all(words):
+    is_plain = all(word and not word.startswith(".") for word in words)
+    if len(words) > 1 and is_plain and not os.path.exists(words[0]):
         message += f"; a model of the Hugging Face Hub is called hf:{path}"
     return ModelNotFoundError(message, filename=path, errno=2, strerror="No such file or directory")
 

@@ -204,7 +204,11 @@ fn models_that_cannot_be_read() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("empty")).unwrap();
     folder.write("model.bin", b"\x80\x02");
-    let cases: [(&str, &[&str]); 3] = [
+    let named = |name: &str| format!("model {name}: expected a .safetensors file, a folder, or hf:owner/name");
+    let (pair, deep) = (named("owner/name"), named("owner/name/folder"));
+    let cases: [(&str, &[&str]); 5] = [
+        ("owner/name", &[&pair, "no such path (did you mean hf:owner/name?)"]),
+        ("owner/name/folder", &[&deep, "no such path (did you mean hf:owner/name/folder?)"]),
         ("missing", &["model missing: expected a .safetensors file, a folder, or hf:owner/name", "no such path"]),
         ("empty", &["empty", "the folder is empty"]),
         ("model.bin", &["model.bin", "Python pickle"]),
@@ -217,6 +221,10 @@ fn models_that_cannot_be_read() {
         let args = ["decode", "--model", model, "--latents", "latents.safetensors", "-o", "out.png"];
         folder.run(&args).failed(model, 1, words);
     }
+    // A folder that is here has no file of that name: no repository is meant.
+    let refused = folder.run(&["inspect", "--model", "empty/vae"]);
+    refused.failed("empty/vae", 1, &["no such path"]);
+    assert!(!refused.stderr.contains("hf:empty"), "{}", refused.stderr);
     let model = folder.path(WEIGHTS);
     let alone = folder.path("alone.safetensors");
     std::fs::copy(model, &alone).unwrap();

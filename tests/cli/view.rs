@@ -170,7 +170,8 @@ fn the_family_is_stored_or_guessed() {
     folder.write_latents(&Entry::f32(&formula::latents(&[1, 16, 3, 4, 6])));
     let Some(clip) = on_terminal(&folder, "latents.safetensors --index 2", &[]) else { return };
     let clip = clip.ok().stdout;
-    let words = ["frame 2 of 3", "linear preview of wan21 (guessed from 16 channels, --family names another)"];
+    let words =
+        ["frame 2 of 3", "linear preview of wan21 (guessed from 16 channels, --family or --model names another)"];
     assert!(words.iter().all(|word| clip.contains(word)), "{clip}");
     let all = on_terminal(&folder, "latents.safetensors --index 4", &[]).unwrap();
     assert_eq!(all.code, Some(1));

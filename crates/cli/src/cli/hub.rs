@@ -25,20 +25,27 @@ pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
     Ok(Some(model))
 }
 
-/// Fails if there is no such path. Asks whether `hf:` is missing before an `owner/name`.
+/// Fails if there is no such path. Asks whether `hf:` is missing before a name on the hub.
 fn check_path(path: &Path) -> Result<()> {
     if path.try_exists().unwrap_or(true) {
         return Ok(());
     }
     let text = path.display().to_string();
-    let is_name = matches!(*text.split('/').collect::<Vec<_>>(), [owner, name] if ![owner, name].iter().any(|word| word.is_empty() || word.starts_with('.')));
-    let hint = if is_name { format!(" (did you mean hf:{text}?)") } else { String::new() };
+    let hint = if names_repository(&text) { format!(" (did you mean hf:{text}?)") } else { String::new() };
     let found = format!("no such path{hint}");
     Err(Error::input(
         format!("model {text}"),
         "a .safetensors file, a folder, or hf:owner/name for one of the Hugging Face Hub",
         found,
     ))
+}
+
+/// True for `owner/name`, perhaps with a folder or a file, unless its first word is a folder here.
+fn names_repository(text: &str) -> bool {
+    let words: Vec<&str> = text.split('/').collect();
+    words.len() > 1
+        && words.iter().all(|word| !word.is_empty() && !word.starts_with('.'))
+        && !Path::new(words[0]).exists()
 }
 
 /// Returns the local path of a model's files, downloading them if `path` is a name on the hub.

@@ -54,6 +54,6 @@ fn guessed(source: &dyn ByteSource, frame: &Frame) -> Result<Chosen> {
         return Err(unmapped(format!("none, and latents of {channels} channels in {}", source.name())));
     };
     // One line of text, so that the picture still fits the terminal.
-    let others = if fitting.len() > 1 { ", --family names another" } else { "" };
+    let others = if fitting.len() > 1 { ", --family or --model names another" } else { "" };
     Ok(Chosen { name: first.name.to_owned(), why: format!(" (guessed from {channels} channels{others})") })
 }
