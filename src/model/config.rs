@@ -15,6 +15,7 @@ mod ltx2_metadata;
 mod network;
 mod padding;
 mod shapes;
+pub(crate) mod unsupported;
 
 pub use self::dc::{Dc, DcBlock, DcLevel, DcNorm};
 pub use self::families::{FAMILIES, Family};

@@ -429,6 +429,46 @@ fn refuses_what_is_no_config() {
     }
 }
 
+/// The error says what the class is, and names a tiny autoencoder if there is one.
+#[test]
+fn other_classes_of_diffusers_are_refused_by_name() {
+    let cases = [
+        ("AutoencoderKLHunyuanVideo", "the VAE of HunyuanVideo: ", "with family taehv"),
+        ("AutoencoderKLCogVideoX", "the VAE of CogVideoX: ", "with family taecvx"),
+        ("AutoencoderKLMiniMaxH3", "the VAE of MiniMax-H3: ", "with family taeh3"),
+        ("AutoencoderKLTemporalDecoder", "Stable Video Diffusion: ", "with family taesd"),
+        ("ConsistencyDecoderVAE", "a ConsistencyDecoderVAE: ", "with family taesd"),
+        ("AutoencoderKLHunyuanImageRefiner", "HunyuanImage 2.1's refiner: ", "with family hunyuan_video15"),
+        ("AutoencoderKLMochi", "the VAE of Mochi: ", "use diffusers' AutoencoderKLMochi"),
+        ("PaellaVQModel", "stage A of Stable Cascade: ", "use diffusers' PaellaVQModel"),
+        ("AutoencoderOobleck", "a model for sound: ", "use diffusers' class"),
+        ("RFD4ProteinaAutoencoder", "a model for proteins: ", "use diffusers' class"),
+    ];
+    for (class, name, instead) in cases {
+        let text = class_refusal(class);
+        assert!(text.contains(name) && text.contains(instead), "{class}: {text}");
+        if let Some((_, family)) = text.split_once("with family ") {
+            assert!(Family::find(family).is_ok(), "{class}: {text}");
+        }
+    }
+}
+
+/// Tests every class whose tensors are refused by name.
+#[test]
+fn classes_that_tensors_show_are_refused_by_their_names_too() {
+    let classes: BTreeMap<String, Value> = serde_json::from_str(&fixture("keys/others.json")).expect("valid JSON");
+    for class in classes.keys() {
+        let known = class_refusal(class);
+        assert!(known.contains(&format!("found \"{class}\", ")), "{class}: {known}");
+    }
+    assert!(class_refusal("CLIPTextModel").ends_with("found \"CLIPTextModel\""));
+}
+
+/// Returns the error for a config.json of this class.
+fn class_refusal(class: &str) -> String {
+    AutoencoderConfig::from_json(&json!({ "_class_name": class }).to_string()).expect_err(class).to_string()
+}
+
 /// Tests a published config.json with each field made invalid.
 /// Changes one field of a published config, and checks that the error names it.
 fn refuses((file, field, value): &(&str, &str, Value)) {

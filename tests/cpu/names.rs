@@ -301,12 +301,19 @@ fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
 /// Tests names in the original code's layout and of models without a class in diffusers.
 #[test]
 fn other_models_are_refused_by_their_own_names() {
-    let cases: [(&str, &[u64], &str); 10] = [
+    let cases: [(&str, &[u64], &str); 17] = [
         ("decoder.conv_in.weight", &[1024, 32, 3, 3, 3], "HunyuanImage 3"),
         ("student.dconv_encoder.proj_out.weight", &[8, 8], "Mage-VAE"),
         ("decoder.conv_in_x_t.weight", &[8, 8, 3, 3], "the diffusion decoder of LTX-2.5"),
         ("decoder.last_scale_shift_table", &[2, 8], "LTX-Video 0.9"),
-        ("vquantizer.codebook.weight", &[8, 8], "Stable Cascade"),
+        ("vquantizer.codebook.weight", &[8, 8], "stage A of Stable Cascade"),
+        ("backbone.1.0.block.0.1.running_mean", &[24], "Stable Cascade's stage C"),
+        ("encoder.backbone.1.0.block.0.1.weight", &[24], "Stable Cascade's stage C"),
+        ("blocks.11.running_mean", &[128], "Stable Cascade's stage C"),
+        ("lq_proj.latent_proj.0.weight", &[512, 16, 3, 3], "PiD"),
+        ("net.lq_proj.latent_proj.0.weight", &[1024, 128, 3, 3], "PiD"),
+        ("layers.4.layers.1.attn_block.attn.qkv.weight", &[8, 8], "Mochi"),
+        ("encoder.layers.4.layers.1.attn_block.attn.qkv.weight", &[8, 8], "Mochi"),
         ("decoder.mid.block_1.mix_factor", &[1], "Stable Video Diffusion"),
         ("decoder.blocks.2.blocks.3.stack.5.weight", &[8], "Mochi"),
         ("decoder.unpatcher3d.wavelets", &[2], "Cosmos"),

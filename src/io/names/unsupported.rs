@@ -1,67 +1,36 @@
 //! Detection of VAEs that this crate does not support, by tensors that only they have, so that
 //! errors can name them.
 
+use crate::model::config::unsupported::{self, Unsupported};
 use crate::ordered::Map;
 
 use super::sign::Sign::{self, All, Contains, Fits, Shape, Starts};
 
-/// A kind of VAE that is not supported.
+/// A kind of VAE that is not supported, and how its tensors show it.
 struct Kind {
     /// Evidence: any of these is enough.
     signs: &'static [Sign],
-    /// Name for people.
-    name: &'static str,
-    /// Reason why it is not supported, and what reads it.
-    why: &'static str,
+    /// The kind that they show.
+    is: &'static Unsupported,
 }
 
 /// The first kind that matches wins, because many names of one kind occur in others.
 const KINDS: &[Kind] = &[
+    Kind { signs: &[Contains("_blocks.0.convs.")], is: &unsupported::EASY_ANIMATE },
+    Kind { signs: &[Fits(is_super)], is: &unsupported::TAEHV_SUPER },
+    Kind { signs: &[Shape("decoder.1.weight", &[1024, 128, 3, 3])], is: &unsupported::TAELTX_WIDE },
+    Kind { signs: &[Starts("student.dconv_encoder.")], is: &unsupported::MAGE },
+    Kind { signs: &[Starts("decoder.conv_in_x_t.")], is: &unsupported::LTX_DIFFUSION },
+    Kind { signs: &[Starts("decoder_unet.")], is: &unsupported::CONSISTENCY },
+    Kind { signs: &[Starts("quantize.")], is: &unsupported::VQ },
+    Kind { signs: &[Starts("vquantizer.")], is: &unsupported::CASCADE_A },
     Kind {
-        signs: &[Contains("_blocks.0.convs.")],
-        name: "the VAE of EasyAnimate",
-        why: "use diffusers' AutoencoderKLMagvit",
+        // EfficientNet, also in a file with the previewer, and the previewer by itself.
+        signs: &[Contains("backbone.1.0.block.0.1."), All(&["blocks.11.running_mean"])],
+        is: &unsupported::CASCADE_C,
     },
-    Kind {
-        signs: &[Fits(is_super)],
-        name: "a TAEHV of the kind _super",
-        why: "its depthwise filters of 7x7 are missing here; use the file without _super in its name",
-    },
-    Kind {
-        signs: &[Shape("decoder.1.weight", &[1024, 128, 3, 3])],
-        name: "taeltx2_3_wide",
-        why: "its grouped filters are missing here; use LTX-2's own VAE",
-    },
-    Kind {
-        signs: &[Starts("student.dconv_encoder.")],
-        name: "Mage-VAE",
-        why: "its decoder is a diffusion model of one step",
-    },
-    Kind {
-        signs: &[Starts("decoder.conv_in_x_t.")],
-        name: "the diffusion decoder of LTX-2.5",
-        why: "it is a diffusion model itself; use diffusers' LTX2VideoDiffusionDecoderModel",
-    },
-    Kind {
-        signs: &[Starts("decoder_unet.")],
-        name: "a ConsistencyDecoderVAE",
-        why: "its decoder is a diffusion model; use SD 1.5's VAE",
-    },
-    Kind {
-        signs: &[Starts("quantize.")],
-        name: "a VQ model",
-        why: "its latents are entries of a codebook; use diffusers' VQModel",
-    },
-    Kind {
-        signs: &[Starts("vquantizer.")],
-        name: "stage A of Stable Cascade",
-        why: "its latents are entries of a codebook; use diffusers' PaellaVQModel",
-    },
-    Kind {
-        signs: &[Starts("decoder.condition_encoder.")],
-        name: "an AsymmetricAutoencoderKL",
-        why: "its decoder reads a mask; use diffusers' class",
-    },
+    Kind { signs: &[Contains("lq_proj.latent_proj.")], is: &unsupported::PID },
+    Kind { signs: &[Starts("decoder.condition_encoder.")], is: &unsupported::ASYMMETRIC },
     Kind {
         signs: &[
             Contains(".temporal_res_block."),
@@ -69,65 +38,37 @@ const KINDS: &[Kind] = &[
             Starts("decoder.mid.block_1.mix_factor"),
             Starts("decoder.time_conv_out."),
         ],
-        name: "the temporal decoder of Stable Video Diffusion",
-        why: "it mixes all frames of a clip; use diffusers' AutoencoderKLTemporalDecoder",
+        is: &unsupported::SVD,
     },
+    Kind { signs: &[Starts("decoder.transformer_blocks.")], is: &unsupported::MINIMAX_H3 },
+    Kind { signs: &[Starts("encoder.encoder.layer.")], is: &unsupported::RAE },
+    Kind { signs: &[Fits(is_hunyuan_image3)], is: &unsupported::HUNYUAN_IMAGE3 },
     Kind {
-        signs: &[Starts("decoder.transformer_blocks.")],
-        name: "the VAE of MiniMax-H3",
-        why: "its decoder is a transformer; use diffusers' AutoencoderKLMiniMaxH3",
+        signs: &[
+            Starts("decoder.block_in."),
+            Contains("blocks.2.blocks.3.stack.5."),
+            Contains("layers.4.layers.1.attn_block."),
+        ],
+        is: &unsupported::MOCHI,
     },
-    Kind {
-        signs: &[Starts("encoder.encoder.layer.")],
-        name: "an AutoencoderRAE",
-        why: "its halves are transformers; use diffusers' class",
-    },
-    Kind {
-        signs: &[Fits(is_hunyuan_image3)],
-        name: "the VAE of HunyuanImage 3",
-        why: "its convolutions over time are missing here",
-    },
-    Kind {
-        signs: &[Starts("decoder.block_in."), Contains("blocks.2.blocks.3.stack.5.")],
-        name: "the VAE of Mochi",
-        why: "use diffusers' AutoencoderKLMochi",
-    },
-    Kind {
-        signs: &[Contains(".conv_s."), All(&["decoder.unpatcher3d.wavelets"])],
-        name: "the VAE of Cosmos 1",
-        why: "its wavelets and attention over time are missing here; use diffusers' AutoencoderKLCosmos",
-    },
-    Kind {
-        signs: &[Starts("decoder.mid.block_1.norm1.conv_y.")],
-        name: "a KVAE of Kandinsky",
-        why: "its norms read the latents; use diffusers' class for it",
-    },
-    Kind {
-        signs: &[Contains(".norm_layer.")],
-        name: "the VAE of CogVideoX",
-        why: "its result depends on how a clip is cut; use diffusers' AutoencoderKLCogVideoX",
-    },
-    Kind { signs: &[Contains(".temp_convs.")], name: "the VAE of Allegro", why: "use diffusers' AutoencoderKLAllegro" },
-    Kind { signs: &[Contains(".norm1.norm.")], name: "VidTok", why: "use diffusers' AutoencoderVidTok" },
+    Kind { signs: &[Contains(".conv_s."), All(&["decoder.unpatcher3d.wavelets"])], is: &unsupported::COSMOS },
+    Kind { signs: &[Starts("decoder.mid.block_1.norm1.conv_y.")], is: &unsupported::KANDINSKY },
+    Kind { signs: &[Contains(".norm_layer.")], is: &unsupported::COG_VIDEO_X },
+    Kind { signs: &[Contains(".temp_convs.")], is: &unsupported::ALLEGRO },
+    Kind { signs: &[Contains(".norm1.norm.")], is: &unsupported::VID_TOK },
     Kind {
         // All versions but LTX-2's have one of them: timesteps, or norms before shortcuts.
         signs: &[Contains("time_embedder."), Contains("scale_shift_table"), Contains(".norm3.")],
-        name: "the VAE of LTX-Video 0.9",
-        why: "LTX-2's is supported; use diffusers' AutoencoderKLLTXVideo",
+        is: &unsupported::LTX_VIDEO,
     },
     Kind {
         signs: &[
             All(&["decoder.mid_block.resnets.0.conv1.conv.weight", "decoder.mid_block.resnets.0.norm1.weight"]),
             All(&["decoder.mid.block_1.conv1.conv.weight", "decoder.mid.block_1.norm1.weight"]),
         ],
-        name: "the VAE of HunyuanVideo",
-        why: "its result depends on how a clip is cut; use diffusers' AutoencoderKLHunyuanVideo",
+        is: &unsupported::HUNYUAN_VIDEO,
     },
-    Kind {
-        signs: &[Fits(is_other_causal), Fits(is_other_video)],
-        name: "a video VAE (its convolutions are 3-D)",
-        why: "use diffusers' class for it",
-    },
+    Kind { signs: &[Fits(is_other_causal), Fits(is_other_video)], is: &unsupported::OTHER_VIDEO },
 ];
 
 /// Checks that the tensors `inside` the VAE (name without prefix -> shape) are not of a known,
@@ -135,8 +76,8 @@ const KINDS: &[Kind] = &[
 pub(super) fn check(inside: &Map<&str, &[u64]>) -> Result<(), String> {
     match KINDS.iter().find(|kind| kind.signs.iter().any(|sign| sign.fits(inside))) {
         None => Ok(()),
-        Some(Kind { name, why, .. }) => Err(format!(
-            "not supported: looks like {name}: {why}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1, HunyuanVideo 1.5, LTX-2, Sana and SeedVR are supported"
+        Some(Kind { is, .. }) => Err(format!(
+            "not supported: looks like {is}. AutoencoderKL, AutoencoderTiny and the VAEs of FLUX.2, Wan, Qwen-Image, Qwen-Image 2.1, HunyuanImage 2.1, HunyuanVideo 1.5, LTX-2, Sana and SeedVR are supported"
         )),
     }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::classes::CLASSES;
 use super::fields::{Fields, show};
+use super::unsupported::Unsupported;
 use super::{AutoencoderConfig, Network, invalid};
 use crate::error::Result;
 
@@ -27,7 +28,10 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
         Some((_, read)) => with_borders(read(&fields)?, &fields),
         None => {
             let names: Vec<String> = CLASSES.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-            let found = class.map_or("nothing".to_owned(), show);
+            let mut found = class.map_or("nothing".to_owned(), show);
+            if let Some(kind) = class.and_then(Value::as_str).and_then(Unsupported::of_class) {
+                found = format!("{found}, {kind}");
+            }
             Err(invalid("_class_name", format!("one of {}", names.join(", ")), found))
         }
     }
