@@ -127,6 +127,30 @@ mod tests {
         assert_eq!(picture.pixels[4 * 4 + 3], 255);
     }
 
+    /// Latents of zeros show a map's bias, and a one in the last channel adds its last factors.
+    #[test]
+    fn maps_begin_and_end_as_published() {
+        let cases: [(&str, usize, [f32; 3], [f32; 3]); 6] = [
+            ("qwen_image_layered", 16, [-0.1835, -0.0868, -0.3360], [0.1984, 0.0913, 0.1861]),
+            ("lightvaew2_1", 16, [-0.1835, -0.0868, -0.3360], [0.1984, 0.0913, 0.1861]),
+            ("ming_image", 16, [-0.1048, -0.1049, -0.1874], [0.7366, 0.4105, 0.6899]),
+            ("taehv1_5", 32, [0.0456, -0.0202, -0.0644], [0.0005, -0.0106, 0.0242]),
+            ("taeh3", 24, [0.057426, -0.022078, -0.071449], [0.004224, 0.017284, 0.027196]),
+            ("ltx2_3", 128, [-0.347892, -0.363814, -0.370287], [-0.019355, -0.021055, -0.021919]),
+        ];
+        for (family, channels, bias, last) in cases {
+            let mut data = vec![0.0; channels * 2];
+            data[channels * 2 - 1] = 1.0;
+            let latents = Latents::new(HostTensor { shape: vec![channels, 1, 2], data }).unwrap();
+            let pixels = preview(&latents, family, 9).unwrap().pixels;
+            for color in 0..3 {
+                let [dark, lit] = [bias[color], bias[color] + last[color]].map(|value| (value + 1.0) * 127.5);
+                assert!((f32::from(pixels[color]) - dark).abs() < 0.52, "{family}");
+                assert!((f32::from(pixels[4 + color]) - lit).abs() < 0.52, "{family}");
+            }
+        }
+    }
+
     /// Three packings of equal values give one picture.
     #[test]
     fn packings_are_undone() {
@@ -153,8 +177,14 @@ mod tests {
     /// The VAE's own latents, such as `ComfyUI`'s, are scaled first.
     #[test]
     fn own_latents_give_the_same_picture() {
-        for (family, factor, shift) in [("sdxl", 0.13025, 0.0), ("flux1", 0.3611, 0.1159), ("taesdxl", 0.13025, 0.0)] {
-            let of_model = latents(&[if family == "flux1" { 16 } else { 4 }, 3, 2]);
+        for (family, channels, factor, shift) in [
+            ("sdxl", 4, 0.13025, 0.0),
+            ("flux1", 16, 0.3611, 0.1159),
+            ("taesdxl", 4, 0.13025, 0.0),
+            ("ming_image", 16, 8.0064, 0.0),
+            ("hunyuan_video15", 32, 1.03682, 0.0),
+        ] {
+            let of_model = latents(&[channels, 3, 2]);
             let own = of_model.image(0).unwrap().iter().map(|value| value / factor + shift).collect();
             let shape = [of_model.channels(), 3, 2].map(|extent| extent as usize).to_vec();
             let own = Latents::new(HostTensor { shape, data: own }).unwrap().in_space(LatentSpace::Vae);

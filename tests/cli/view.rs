@@ -186,15 +186,15 @@ fn the_family_is_stored_or_guessed() {
     assert!(stored.contains("linear preview of playground (as the file says)"), "{stored}");
 
     // Neither a family without a map nor a clip's channels become another family.
-    let header = header.to_string().replace("playground", "ltx2");
+    let header = header.to_string().replace("playground", "seedvr2");
     folder.write("latents.safetensors", &with_header(&header, &data));
     let unmapped = on_terminal(&folder, "latents.safetensors", &[]).unwrap();
     assert_eq!(unmapped.code, Some(1));
-    assert!(unmapped.stdout.contains("found ltx2, by the metadata of latents.safetensors"), "{unmapped:?}");
-    folder.write_latents(&Entry::f32(&formula::latents(&[1, 32, 3, 2, 2])));
+    assert!(unmapped.stdout.contains("found seedvr2, by the metadata of latents.safetensors"), "{unmapped:?}");
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 64, 3, 2, 2])));
     let clip = on_terminal(&folder, "latents.safetensors", &[]).unwrap();
     assert_eq!(clip.code, Some(1));
-    assert!(clip.stdout.contains("32 channels"), "{clip:?}");
+    assert!(clip.stdout.contains("64 channels"), "{clip:?}");
 
     folder.write_latents(&Entry::f32(&formula::latents(&[5, 2, 2])));
     let unknown = on_terminal(&folder, "latents.safetensors", &[]).unwrap();
