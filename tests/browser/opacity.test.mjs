@@ -259,7 +259,8 @@ function pixelsOfPng(png) {
   const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)];
   // 8 bits, with alpha.
   assert.deepEqual([...png.subarray(24, 26)], [8, 6]);
-  const rows = inflateSync(png.subarray(41, 41 + png.readUInt32BE(33)));
+  assert.equal(png.toString('latin1', 37, 41), 'sRGB');
+  const rows = inflateSync(png.subarray(54, 54 + png.readUInt32BE(46)));
   /** @type {number[]} */
   const levels = [];
   for (let row = 0; row < height; row += 1) {

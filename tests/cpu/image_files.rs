@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use image::ImageDecoder as _;
+use image::codecs::jpeg::JpegDecoder;
+use image::codecs::webp::WebPDecoder;
 use wgvae::Size;
 use wgvae_media::image_file::{
     ImageFormat, Pixels, PngPixels, PngRows, encode_image, encode_png, numbered, write_image,
@@ -175,6 +178,23 @@ fn a_png_written_row_by_row_is_the_same_picture() {
     assert_eq!(read.into_raw(), data);
     let whole = encode_image(ImageFormat::Png, &Pixels { size, data: &data }).expect("a png");
     assert_eq!(image::load_from_memory(&whole).expect("a png").into_rgba8().into_raw(), data);
+}
+
+/// Tests that JPEG and WebP files hold the profile that Little CMS made.
+#[test]
+fn files_say_that_their_levels_are_srgb() {
+    let srgb = include_bytes!("../../crates/media/src/image_file/srgb.icc");
+    for channels in [3, 4] {
+        let encoded = |format| {
+            let file = encode_image(format, &Pixels { size: SIZE, data: &picture(channels) });
+            std::io::Cursor::new(file.expect("a file"))
+        };
+        let mut jpeg = JpegDecoder::new(encoded(ImageFormat::Jpeg)).expect("a JPEG file");
+        let mut webp = WebPDecoder::new(encoded(ImageFormat::WebP)).expect("a WebP file");
+        assert_eq!(jpeg.icc_profile().expect("readable").as_deref(), Some(&srgb[..]));
+        assert_eq!(webp.icc_profile().expect("readable").as_deref(), Some(&srgb[..]));
+        assert!(encoded(ImageFormat::Png).into_inner().windows(4).any(|chunk| chunk == b"sRGB"));
+    }
 }
 
 /// Tests 16-bit levels of floats whose exact levels are known, planes of any number of rows, and

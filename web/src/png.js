@@ -10,6 +10,9 @@ const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
  */
 const FORMATS = { 3: [8, 2, 0, 0, 0], 4: [8, 6, 0, 0, 0] };
 
+/** Rendering intent in the chunk that says that levels are those of sRGB. */
+const PERCEPTUAL = Uint8Array.of(0);
+
 /** Filter of a row: each byte minus the byte above. */
 const UP = 2;
 
@@ -30,7 +33,7 @@ export async function pngOf(rgba, width, height, channels) {
   header.set(FORMATS[channels], 8);
   const packed = new Blob([rows(rgba, width, height, channels)]).stream().pipeThrough(new CompressionStream('deflate'));
   const data = new Uint8Array(await new Response(packed).arrayBuffer());
-  return new Blob([SIGNATURE, chunk('IHDR', header), chunk('IDAT', data), chunk('IEND', new Uint8Array())], { type: 'image/png' });
+  return new Blob([SIGNATURE, chunk('IHDR', header), chunk('sRGB', PERCEPTUAL), chunk('IDAT', data), chunk('IEND', new Uint8Array())], { type: 'image/png' });
 }
 
 /**

@@ -18,6 +18,10 @@ use super::part_file::write_atomically;
 /// Quality of JPEG files, out of 100.
 const JPEG_QUALITY: u8 = 95;
 
+/// The ICC profile that says that levels are those of sRGB, see `make_srgb.py`. PNG has a chunk for
+/// that.
+const SRGB: &[u8] = include_bytes!("image_file/srgb.icc");
+
 /// File formats for images, chosen by the file name's ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageFormat {
@@ -101,7 +105,7 @@ impl Pixels<'_> {
     }
 }
 
-/// Encodes `pixels` in memory.
+/// Encodes `pixels` in memory, marked as sRGB.
 ///
 /// # Errors
 /// [`Error::Input`] for data without 3 or 4 bytes a pixel, or a size that the format cannot hold:
@@ -115,9 +119,9 @@ pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>>
             return encode_png(pixels.size, PngPixels::Rgba8, pixels.data);
         }
         ImageFormat::Png => return encode_png(pixels.size, PngPixels::Rgb8, pixels.data),
-        ImageFormat::WebP => WebPEncoder::new_lossless(&mut file).write_image(pixels.data, width, height, color),
-        ImageFormat::Jpeg => {
-            let encoder = JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY);
+        ImageFormat::WebP => as_srgb(WebPEncoder::new_lossless(&mut file))
+            .and_then(|encoder| encoder.write_image(pixels.data, width, height, color)),
+        ImageFormat::Jpeg => as_srgb(JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY)).and_then(|encoder| {
             if color == ExtendedColorType::Rgba8 {
                 let rgb: Vec<u8> =
                     pixels.data.as_chunks::<4>().0.iter().flat_map(|[r, g, b, _]| [*r, *g, *b]).collect();
@@ -125,10 +129,16 @@ pub fn encode_image(format: ImageFormat, pixels: &Pixels<'_>) -> Result<Vec<u8>>
             } else {
                 encoder.write_image(pixels.data, width, height, color)
             }
-        }
+        }),
     };
     encoded.map_err(|error| unfit(format, pixels.size, &error))?;
     Ok(file.into_inner())
+}
+
+/// Returns `encoder` with the profile of sRGB.
+fn as_srgb<E: image::ImageEncoder>(mut encoder: E) -> image::ImageResult<E> {
+    encoder.set_icc_profile(SRGB.to_vec()).map_err(image::ImageError::Unsupported)?;
+    Ok(encoder)
 }
 
 fn unfit(format: ImageFormat, size: Size, error: &dyn std::fmt::Display) -> Error {
