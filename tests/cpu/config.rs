@@ -642,7 +642,7 @@ fn names(families: &[&Family]) -> Vec<&'static str> {
 }
 
 /// Key list, the families with these shapes, and true if their latents have one scale.
-const LISTS: [(&str, &[&str], bool); 52] = [
+const LISTS: [(&str, &[&str], bool); 57] = [
     ("sd15.diffusers", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.diffusers_old_attn", &["sd15", "sd21", "sdxl", "playground"], false),
     ("sd15.ldm", &["sd15", "sd21", "sdxl", "playground"], false),
@@ -672,10 +672,12 @@ const LISTS: [(&str, &[&str], bool); 52] = [
     ("taeltx2_3.upstream", &["taeltx_2", "taeltx2_3"], true),
     ("qwen_image.diffusers", &["qwen_image", "wan21"], true),
     ("wan21.original", &["qwen_image", "wan21"], true),
+    ("wan21_upscale2x.diffusers", &["wan21_upscale2x"], true),
     ("wan21_upscale2x.original", &["wan21_upscale2x"], true),
     ("lightvaew2_1.original", &["lightvaew2_1"], true),
     ("qwen2d.original", &["qwen_image", "wan21"], true),
     ("qwen_image_layered.diffusers", &["qwen_image_layered", "ming_image"], false),
+    ("qwen_image_layered.original", &["qwen_image_layered", "ming_image"], false),
     ("qwen_image21.diffusers", &["qwen_image21"], true),
     ("qwen_image21.original", &["qwen_image21"], true),
     ("wan22.diffusers", &["wan22"], true),
@@ -694,7 +696,10 @@ const LISTS: [(&str, &[&str], bool); 52] = [
     ("dc_ae_lite.original", &["dc_ae_lite"], true),
     ("dc_ae_f32c32_in.diffusers", &["dc_ae_f32c32_in", "dc_ae_f32c32_mix"], false),
     ("dc_ae_f32c32_in.original", &["dc_ae_f32c32_in", "dc_ae_f32c32_mix"], false),
+    ("dc_ae_f64c128_in.diffusers", &["dc_ae_f64c128_in", "dc_ae_f64c128_mix"], false),
+    ("dc_ae_f64c128_in.original", &["dc_ae_f64c128_in", "dc_ae_f64c128_mix"], false),
     ("dc_ae_f128c512_in.diffusers", &["dc_ae_f128c512_in", "dc_ae_f128c512_mix"], false),
+    ("dc_ae_f128c512_in.original", &["dc_ae_f128c512_in", "dc_ae_f128c512_mix"], false),
 ];
 
 #[test]

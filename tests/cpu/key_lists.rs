@@ -13,7 +13,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 54] = [
+const LISTS: [(&str, &str, [bool; 2]); 59] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -44,10 +44,12 @@ const LISTS: [(&str, &str, [bool; 2]); 54] = [
     ("taeltx2_3.upstream", "TAEHV", [true, true]),
     ("qwen_image.diffusers", "AutoencoderKLWan", [true, true]),
     ("wan21.original", "AutoencoderKLWan", [true, true]),
+    ("wan21_upscale2x.diffusers", "AutoencoderKLWan", [true, true]),
     ("wan21_upscale2x.original", "AutoencoderKLWan", [true, true]),
     ("lightvaew2_1.original", "AutoencoderKLWan", [true, true]),
     ("qwen2d.original", "AutoencoderKLWan", [true, true]),
     ("qwen_image_layered.diffusers", "AutoencoderKLWan", [true, true]),
+    ("qwen_image_layered.original", "AutoencoderKLWan", [true, true]),
     ("qwen_image21.diffusers", "AutoencoderKLQwenImage21", [true, true]),
     ("qwen_image21.original", "AutoencoderKLQwenImage21", [true, true]),
     ("wan22.diffusers", "AutoencoderKLWan", [true, true]),
@@ -66,7 +68,10 @@ const LISTS: [(&str, &str, [bool; 2]); 54] = [
     ("dc_ae_lite.original", "AutoencoderDC", [true, true]),
     ("dc_ae_f32c32_in.diffusers", "AutoencoderDC", [true, true]),
     ("dc_ae_f32c32_in.original", "AutoencoderDC", [true, true]),
+    ("dc_ae_f64c128_in.diffusers", "AutoencoderDC", [true, true]),
+    ("dc_ae_f64c128_in.original", "AutoencoderDC", [true, true]),
     ("dc_ae_f128c512_in.diffusers", "AutoencoderDC", [true, true]),
+    ("dc_ae_f128c512_in.original", "AutoencoderDC", [true, true]),
     ("seedvr2.original", "SeedVR", [true, true]),
 ];
 

@@ -62,6 +62,8 @@ fn every_layout_of_a_model_gives_the_same_names() {
         ("ltx2.original", "ltx2.diffusers", Layout::Ltx),
         ("ltx2_3.diffusers", "ltx2_3.original", Layout::Diffusers),
         ("ltx2_3.original", "ltx2_3.diffusers", Layout::Ltx),
+        ("wan21_upscale2x.original", "wan21_upscale2x.diffusers", Layout::Wan),
+        ("qwen_image_layered.original", "qwen_image_layered.diffusers", Layout::Wan),
         ("seedvr2.original", "seedvr2.original", Layout::Diffusers),
     ];
     for (list, wanted, layout) in cases {
