@@ -73,8 +73,8 @@ def main() -> int:
     for outcome, count in sorted(counts.items()):
         print(f"{count:5} {outcome}")
     if chosen.write_configs:
-        configs = {name: changed for name, changed, _ in known.values()}
-        chosen.write_configs.write_text(json.dumps(configs, indent=1) + "\n")
+        lines = [f" {json.dumps(name)}: {json.dumps(changed)}" for name, changed, _ in known.values()]
+        chosen.write_configs.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     return int(any("FAILED" in outcome for outcome in counts))
 
 
