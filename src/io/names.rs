@@ -152,9 +152,13 @@ const HINTS: &[(&str, &str)] = &[
 /// Prefixes of a VAE's tensors in a file: of a whole pipeline (original code, `ComfyUI`), or none.
 const PREFIXES: &[&str] = &["first_stage_model.", "vae.", ""];
 
-/// True for the names of tensors that training left behind.
+/// True for the names of tensors that training left behind, and of those of an
+/// `AsymmetricAutoencoderKL` that only a mask needs.
 fn is_leftover(name: &str) -> bool {
-    name.starts_with("loss") || name.starts_with("model_ema") || name.ends_with(".num_batches_tracked")
+    name.starts_with("decoder.condition_encoder.")
+        || name.starts_with("loss")
+        || name.starts_with("model_ema")
+        || name.ends_with(".num_batches_tracked")
 }
 
 /// Returns the first prefix that an encoder or a decoder has, or an empty one.

@@ -18,7 +18,7 @@ pub(super) fn decoder(network: &Kl, shape: Shape, transform: Transform, out_chan
     let mut x = blocks.conv3("decoder.conv_in", latents, channels[0]);
     x = blocks.graph.add(copies, x);
     x = blocks.middle("decoder.mid_block", x, attention(network));
-    x = levels(&mut blocks, "decoder.up_blocks", x, &channels, network.layers_per_block + 1, Resize::Double);
+    x = levels(&mut blocks, "decoder.up_blocks", x, &channels, network.decoder_resnets(), Resize::Double);
     x = blocks.norm_silu("decoder.norm_out", x);
     x = blocks.conv3("decoder.conv_out", x, out_channels);
     blocks.graph.output(x, Ending::NONE);

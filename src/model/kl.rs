@@ -20,7 +20,7 @@ pub(super) fn decoder(network: &Kl, shape: Shape, transform: Transform, out_chan
     x = blocks.middle("decoder.mid_block", x, attention(network));
     for (level, &level_channels) in channels.iter().enumerate() {
         let name = format!("decoder.up_blocks.{level}");
-        x = blocks.resnets(&name, x, level_channels, network.layers_per_block + 1);
+        x = blocks.resnets(&name, x, level_channels, network.decoder_resnets());
         if level + 1 < channels.len() {
             let doubled = blocks.graph.upsample(x);
             x = blocks.conv3(&format!("{name}.upsamplers.0.conv"), doubled, level_channels);

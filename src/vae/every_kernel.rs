@@ -147,6 +147,7 @@ pub fn odd_network(channels: &[u32], groups: u32, attention: bool) -> Autoencode
         block_out_channels: channels.to_vec(),
         decoder_block_out_channels: None,
         layers_per_block: 1,
+        decoder_layers_per_block: None,
         norm_num_groups: groups,
         mid_block_add_attention: attention,
         use_quant_conv: true,

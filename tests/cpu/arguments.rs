@@ -158,6 +158,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::Wan(wan) => vary_levels(wan, number, list),
             Network::Kl(kl) => {
                 kl.has_shortcuts = list.len() % 2 == 0;
+                kl.decoder_layers_per_block = list.first().copied();
                 kl.padding_mode = PaddingMode::ALL[list.len() % PaddingMode::ALL.len()];
             }
             Network::Tiny(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) | Network::Dc(_) => {
@@ -431,11 +432,12 @@ fn plans_of_impossible_networks_are_refused_by_name() {
         wgvae::plan(&config, &Request::decode(size, LatentSpace::Model), &DeviceLimits::webgpu_default(), Storage::F32)
             .map(Plans::into_first)
     };
-    let cases: [Wrong; 9] = [
+    let cases: [Wrong; 10] = [
         ("block_out_channels", |config| kl(config).block_out_channels.clear()),
         ("block_out_channels", |config| kl(config).block_out_channels[1] = 0),
         ("norm_num_groups", |config| kl(config).norm_num_groups = 0),
         ("layers_per_block", |config| kl(config).layers_per_block = u32::MAX),
+        ("decoder_layers_per_block", |config| kl(config).decoder_layers_per_block = Some(u32::MAX)),
         ("latent_channels", |config| config.latent_channels = 0),
         ("out_channels", |config| config.out_channels = 5),
         ("scaling_factor", |config| config.scaling_factor = f64::NAN),

@@ -199,6 +199,7 @@ fn absent_fields_have_the_defaults_of_diffusers() {
         block_out_channels: vec![64],
         decoder_block_out_channels: None,
         layers_per_block: 1,
+        decoder_layers_per_block: None,
         norm_num_groups: 32,
         mid_block_add_attention: true,
         use_quant_conv: true,
@@ -214,6 +215,8 @@ fn absent_fields_have_the_defaults_of_diffusers() {
     };
     assert_eq!(config, expected);
     assert_eq!(config.spatial_factor(), 1);
+    let asymmetric = parse("AsymmetricAutoencoderKL");
+    assert_eq!(asymmetric, AutoencoderConfig { force_upcast: false, ..expected });
     // The published models are the defaults of the other classes.
     let classes = [
         ("AutoencoderKLFlux2", "flux2"),
@@ -842,6 +845,40 @@ fn widths_of_one_half_that_the_other_lacks_are_told() {
     let derived = Derived::from_shapes("decoder", &shapes).expect("a decoder");
     assert_eq!(derived.unscaled().network.kl().expect("an AutoencoderKL").decoder_channels(), [96, 192, 384, 384]);
     assert_eq!(names(derived.candidates()), ["flux2_small_decoder"]);
+}
+
+/// Numbers of the published model x-1-5: its halves have widths and layers of their own.
+#[test]
+fn halves_of_an_asymmetric_model_are_told_apart() {
+    let whole = shapes("asymmetric_x1_5.diffusers");
+    let config = AutoencoderConfig::from_json(
+        &json!({
+            "_class_name": "AsymmetricAutoencoderKL",
+            "down_block_out_channels": [128, 256, 512, 512], "layers_per_down_block": 2,
+            "up_block_out_channels": [192, 384, 768, 768], "layers_per_up_block": 3,
+            "scaling_factor": 0.18215, "sample_size": 256,
+        })
+        .to_string(),
+    )
+    .expect("a config");
+    config.validate().expect("a network");
+    let derived = Derived::from_shapes("both", &whole).expect("a VAE");
+    assert_eq!(derived.unscaled().network, config.network);
+    for (half, channels, layers) in
+        [("encoder.", vec![128, 256, 512, 512], 2), ("decoder.", vec![192, 384, 768, 768], 3)]
+    {
+        let mut shapes = whole.clone();
+        shapes.retain(|name, _| name.starts_with(half));
+        let derived = Derived::from_shapes(half, &shapes).expect(half);
+        let kl = derived.unscaled().network.kl().expect("an AutoencoderKL").clone();
+        assert_eq!((kl.block_out_channels, kl.layers_per_block), (channels, layers), "{half}");
+        assert_eq!((kl.decoder_block_out_channels, kl.decoder_layers_per_block), (None, None), "{half}");
+    }
+    // One level that lacks a resnet does not make another network.
+    let mut shapes = whole;
+    shapes.retain(|name, _| !name.contains("down_blocks.0.resnets.1."));
+    let derived = Derived::from_shapes("broken", &shapes).expect("a VAE");
+    assert_eq!(derived.unscaled().network, config.network);
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn autoencoder_kl() {
     for name in ["toy_odd", "toy_no_attention", "toy_two_levels", "toy_direct"] {
         check_fixture(name);
     }
+    check_fixture("toy_asymmetric");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::hollow::{Hollow, Shapes, key_list};
 use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
-const LISTS: [(&str, &str, [bool; 2]); 59] = [
+const LISTS: [(&str, &str, [bool; 2]); 60] = [
     ("sd15.diffusers", "AutoencoderKL", [true, true]),
     ("sd15.diffusers_old_attn", "AutoencoderKL", [true, true]),
     ("sd15.ldm", "AutoencoderKL", [true, true]),
@@ -27,6 +27,7 @@ const LISTS: [(&str, &str, [bool; 2]); 59] = [
     ("flux2.diffusers", "AutoencoderKL", [true, true]),
     ("flux2_small_decoder.diffusers", "AutoencoderKL", [true, true]),
     ("flux2_small_decoder.bfl_decoder", "AutoencoderKL", [false, true]),
+    ("asymmetric_x1_5.diffusers", "AutoencoderKL", [true, true]),
     ("taesd.diffusers", "AutoencoderTiny", [true, true]),
     ("taesd.upstream_encoder", "AutoencoderTiny", [true, false]),
     ("taesd.upstream_decoder", "AutoencoderTiny", [false, true]),
@@ -75,8 +76,8 @@ const LISTS: [(&str, &str, [bool; 2]); 59] = [
     ("seedvr2.original", "SeedVR", [true, true]),
 ];
 
-/// Parts of names of tensors that are only for video, or unused.
-const UNUSED: [&str; 2] = [".time_conv.", ".num_batches_tracked"];
+/// Parts of names of tensors that are only for video or for a mask, or unused.
+const UNUSED: [&str; 3] = [".time_conv.", ".num_batches_tracked", ".condition_encoder."];
 
 /// Opens a checkpoint of these tensors, without config.json.
 pub(crate) fn open(tensors: &Shapes) -> Result<Checkpoint> {

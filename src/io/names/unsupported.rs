@@ -30,7 +30,6 @@ const KINDS: &[Kind] = &[
         is: &unsupported::CASCADE_C,
     },
     Kind { signs: &[Contains("lq_proj.latent_proj.")], is: &unsupported::PID },
-    Kind { signs: &[Starts("decoder.condition_encoder.")], is: &unsupported::ASYMMETRIC },
     Kind {
         signs: &[
             Contains(".temporal_res_block."),

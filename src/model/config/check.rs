@@ -47,6 +47,9 @@ pub(super) fn check(config: &AutoencoderConfig) -> Result<()> {
 fn check_kl(kl: &Kl) -> Result<()> {
     check_levels("block_out_channels", &kl.block_out_channels)?;
     check_range("layers_per_block", "resnets", kl.layers_per_block, &LAYERS)?;
+    if let Some(layers) = kl.decoder_layers_per_block {
+        check_range("decoder_layers_per_block", "resnets", layers, &LAYERS)?;
+    }
     check_groups("block_out_channels", &kl.block_out_channels, kl.norm_num_groups)?;
     let Some(decoder) = &kl.decoder_block_out_channels else { return Ok(()) };
     check_same_levels(("decoder_block_out_channels", decoder), ("block_out_channels", &kl.block_out_channels))?;

@@ -16,6 +16,7 @@ type Reader = fn(&Fields<'_>) -> Result<AutoencoderConfig>;
 /// Supported classes, by `_class_name`.
 pub(super) const CLASSES: &[(&str, Reader)] = &[
     ("AutoencoderKL", autoencoder_kl),
+    ("AsymmetricAutoencoderKL", asymmetric_autoencoder_kl),
     ("AutoencoderKLFlux2", autoencoder_kl_flux2),
     ("AutoencoderKLHunyuanImage", autoencoder_kl_hunyuan_image),
     ("AutoencoderTiny", autoencoder_tiny),
@@ -35,6 +36,35 @@ fn autoencoder_kl(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
         latents_mean: fields.numbers("latents_mean")?,
         latents_std: fields.numbers("latents_std")?,
         force_upcast: fields.flag("force_upcast")?.unwrap_or(true),
+        sample_size: Some(fields.first_whole("sample_size")?.unwrap_or(32)),
+        ..rgb(fields, Network::Kl(network), "latent_channels", 4)?
+    })
+}
+
+/// Reads the fields of the class whose halves have widths of their own. Its decoder works without
+/// a mask.
+fn asymmetric_autoencoder_kl(fields: &Fields<'_>) -> Result<AutoencoderConfig> {
+    let list = |field| Ok::<_, Error>(fields.wholes(field)?.unwrap_or_else(|| vec![64]));
+    let layers = |field| Ok::<_, Error>(fields.whole(field)?.unwrap_or(1));
+    let (encoder, decoder) = (list("down_block_out_channels")?, list("up_block_out_channels")?);
+    fields.all_are("down_block_types", "DownEncoderBlock2D", encoder.len())?;
+    fields.all_are("up_block_types", "UpDecoderBlock2D", decoder.len())?;
+    fields.all_are("act_fn", "silu", 1)?;
+    let (layers_per_block, of_decoder) = (layers("layers_per_down_block")?, layers("layers_per_up_block")?);
+    let network = Kl {
+        decoder_block_out_channels: (decoder != encoder).then_some(decoder),
+        block_out_channels: encoder,
+        layers_per_block,
+        decoder_layers_per_block: (of_decoder != layers_per_block).then_some(of_decoder),
+        norm_num_groups: fields.whole("norm_num_groups")?.unwrap_or(32),
+        mid_block_add_attention: true,
+        use_quant_conv: true,
+        use_post_quant_conv: true,
+        has_shortcuts: false,
+        padding_mode: PaddingMode::Zeros,
+    };
+    Ok(AutoencoderConfig {
+        scaling_factor: fields.number("scaling_factor")?.unwrap_or(0.18215),
         sample_size: Some(fields.first_whole("sample_size")?.unwrap_or(32)),
         ..rgb(fields, Network::Kl(network), "latent_channels", 4)?
     })
@@ -389,6 +419,7 @@ fn kl(fields: &Fields<'_>, default_channels: &[u32], default_layers: u32) -> Res
         block_out_channels,
         decoder_block_out_channels: fields.wholes("decoder_block_out_channels")?,
         layers_per_block: fields.whole("layers_per_block")?.unwrap_or(default_layers),
+        decoder_layers_per_block: None,
         norm_num_groups: fields.whole("norm_num_groups")?.unwrap_or(32),
         mid_block_add_attention: fields.flag("mid_block_add_attention")?.unwrap_or(true),
         use_quant_conv: fields.flag("use_quant_conv")?.unwrap_or(true),

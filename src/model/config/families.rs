@@ -104,6 +104,7 @@ fn kl() -> Kl {
         block_out_channels: vec![128, 256, 512, 512],
         decoder_block_out_channels: None,
         layers_per_block: 2,
+        decoder_layers_per_block: None,
         norm_num_groups: 32,
         mid_block_add_attention: true,
         use_quant_conv: true,

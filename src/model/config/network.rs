@@ -41,8 +41,12 @@ pub struct Kl {
     /// Channels of the decoder's levels, highest resolution first, if they differ from the
     /// encoder's.
     pub decoder_block_out_channels: Option<Vec<u32>>,
-    /// Number of resnets in a level of the encoder. The decoder has one more.
+    /// Number of resnets in a level of the encoder. The decoder has one more, unless it has its own
+    /// number.
     pub layers_per_block: u32,
+    /// Number of resnets in a level of the decoder without the last one, if it differs from the
+    /// encoder's.
+    pub decoder_layers_per_block: Option<u32>,
     /// Number of groups of every `GroupNorm`.
     pub norm_num_groups: u32,
     /// True if there is attention between the two resnets of the middle block.
@@ -66,6 +70,11 @@ impl Kl {
     /// Returns the channels of the decoder's levels, highest resolution first.
     pub fn decoder_channels(&self) -> &[u32] {
         self.decoder_block_out_channels.as_ref().unwrap_or(&self.block_out_channels)
+    }
+
+    /// Returns the number of resnets in a level of the decoder.
+    pub fn decoder_resnets(&self) -> u32 {
+        self.decoder_layers_per_block.unwrap_or(self.layers_per_block) + 1
     }
 }
 
@@ -412,6 +421,12 @@ impl Network {
                     Some(channels) => kl.block_out_channels = channels,
                     None => {}
                 }
+                let layers = kl.decoder_layers_per_block.take();
+                match layers.filter(|layers| halves.decoder && *layers != kl.layers_per_block) {
+                    Some(layers) if halves.encoder => kl.decoder_layers_per_block = Some(layers),
+                    Some(layers) => kl.layers_per_block = layers,
+                    None => {}
+                }
             }
             Self::Tiny(tiny) if !halves.encoder => {
                 tiny.encoder_block_out_channels = reversed(&tiny.decoder_block_out_channels);
@@ -448,6 +463,7 @@ impl Network {
                 ("block_out_channels", left.block_out_channels == right.block_out_channels),
                 ("decoder_block_out_channels", left.decoder_block_out_channels == right.decoder_block_out_channels),
                 ("layers_per_block", left.layers_per_block == right.layers_per_block),
+                ("decoder_layers_per_block", left.decoder_layers_per_block == right.decoder_layers_per_block),
                 ("mid_block_add_attention", left.mid_block_add_attention == right.mid_block_add_attention),
                 ("use_quant_conv", left.use_quant_conv == right.use_quant_conv),
                 ("use_post_quant_conv", left.use_post_quant_conv == right.use_post_quant_conv),

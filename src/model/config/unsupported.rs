@@ -99,13 +99,6 @@ pub(crate) const CASCADE_C: Unsupported = Unsupported {
     tiny: None,
 };
 
-pub(crate) const ASYMMETRIC: Unsupported = Unsupported {
-    classes: &["AsymmetricAutoencoderKL"],
-    name: "an AsymmetricAutoencoderKL",
-    why: "its decoder reads a mask; use diffusers' class",
-    tiny: None,
-};
-
 pub(crate) const SVD: Unsupported = Unsupported {
     classes: &["AutoencoderKLTemporalDecoder"],
     name: "the temporal decoder of Stable Video Diffusion",
@@ -242,7 +235,6 @@ const ALL: &[&Unsupported] = &[
     &VQ,
     &CASCADE_A,
     &CASCADE_C,
-    &ASYMMETRIC,
     &SVD,
     &MINIMAX_H3,
     &RAE,

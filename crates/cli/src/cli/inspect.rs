@@ -167,7 +167,7 @@ fn network_rows(network: &Network) -> Vec<(&'static str, String)> {
     match network {
         Network::Kl(kl) => vec![
             ("levels of the encoder", levels_text(&kl.block_out_channels, kl.layers_per_block)),
-            ("levels of the decoder", levels_text(kl.decoder_channels(), kl.layers_per_block + 1)),
+            ("levels of the decoder", levels_text(kl.decoder_channels(), kl.decoder_resnets())),
             ("norm groups", kl.norm_num_groups.to_string()),
             ("attention in the middle", yes(kl.mid_block_add_attention)),
             ("quant_conv", yes(kl.use_quant_conv)),

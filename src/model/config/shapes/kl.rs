@@ -13,11 +13,11 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
     let has_shortcuts = shapes.any(&|name| name.contains("coder.norm_out."));
     let encoder = if halves.encoder { Some(encoder_levels(shapes, has_shortcuts)?) } else { None };
     let decoder = if halves.decoder { Some(decoder_levels(shapes, has_shortcuts)?) } else { None };
-    let (block_out_channels, mut layers_per_block) =
+    // The decoder has one resnet more.
+    let decoder = decoder.map(|(channels, resnets)| (channels, resnets.saturating_sub(1)));
+    let (block_out_channels, layers_per_block) =
         encoder.as_ref().or(decoder.as_ref()).ok_or("decoder.conv_in.weight")?.clone();
-    if let Some((_, resnets)) = decoder {
-        layers_per_block = resnets.saturating_sub(1);
-    }
+    let decoder_layers = decoder.as_ref().map(|(_, layers)| *layers).filter(|layers| *layers != layers_per_block);
     let decoder = decoder.map(|(channels, _)| channels);
     let network = if is_video(shapes) && !has_shortcuts {
         let temporal_scale_num = temporal_scale_num(shapes, &block_out_channels);
@@ -32,6 +32,7 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
             decoder_block_out_channels: decoder.filter(|channels| *channels != block_out_channels),
             block_out_channels,
             layers_per_block,
+            decoder_layers_per_block: decoder_layers,
             norm_num_groups: NORM_NUM_GROUPS,
             mid_block_add_attention: shapes.any(&|name| name.contains(".mid_block.attentions.")),
             use_quant_conv: shapes.any(&|name| name.starts_with("quant_conv.")),
@@ -68,7 +69,10 @@ fn levels(shapes: &Shapes<'_>, blocks: &str, numbered: bool) -> Option<(Vec<u32>
     if numbered {
         return shapes.numbered_levels(blocks, "conv.");
     }
-    Some((shapes.levels(blocks)?, shapes.count(&format!("{blocks}.0.resnets"))))
+    let channels = shapes.levels(blocks)?;
+    // More levels than any model has would take long.
+    let resnets = (0..channels.len().min(8)).map(|level| shapes.count(&format!("{blocks}.{level}.resnets")));
+    Some((channels, most_common(resnets)?))
 }
 
 /// True if convolutions have a time axis.
