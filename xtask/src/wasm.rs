@@ -14,18 +14,20 @@ const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Size limit of inlined functions. Measured with the profile's `opt-level` of `z`, as gzip and the
 /// time of a plan with a budget: 5 (the default of `z`) 429 KB and 280 ms, 25 439 KB and 205 ms, 60
-/// 463 KB and 190 ms; `s` 468 KB and 170 ms. Now 20, which takes 2 KB less than 25. Since then
-/// `xtask-bindgen` arranges functions, for 16 KB less at 20.
-const INLINING: &str = "llvm-args=-inline-threshold=20";
+/// 463 KB and 190 ms; `s` 468 KB and 170 ms. Since then
+/// `xtask-bindgen` arranges functions, for 16 KB less. Now 15, which takes 1 KB less than 20; 10
+/// takes 2 KB less still, but a plan 1.4 times as long.
+const INLINING: &str = "llvm-args=-inline-threshold=15";
 
 /// Limits on copies of code in the module for the CPU, at the highest level of optimisation: only
 /// small functions are inlined, and only loops of a constant length unrolled. Measured as gzip and
 /// the time of the demo's decode in Node. Inlined up to 60: 449 KB; up to 10: 437 KB; with less
 /// unrolled: 428 KB; with marked functions (`inline`) and those in loops inlined up to 60, not 325
 /// and 525: 410 KB; each 2.5 s. With marked ones up to 10 it takes 14 s, as kernels call them. The
-/// level `s` takes 395 KB and 14 s.
-const COPIES_OF_CORES: &str = "llvm-args=-inline-threshold=10 -inlinehint-threshold=60 -locally-hot-callsite-threshold=60 \
-     -unroll-runtime=0 -unroll-allow-partial=0 -unroll-allow-peeling=0";
+/// level `s` takes 395 KB and 14 s. Since then, marked ones up to 50 and loops unrolled up to 200
+/// take 2 KB less at the same speed; loops up to 160, or level 2, take 8 % longer.
+const COPIES_OF_CORES: &str = "llvm-args=-inline-threshold=10 -inlinehint-threshold=50 -locally-hot-callsite-threshold=50 \
+     -unroll-threshold=200 -unroll-runtime=0 -unroll-allow-partial=0 -unroll-allow-peeling=0";
 
 /// Debian's packages of the compiler and of its standard library's source, which must have the same
 /// version.

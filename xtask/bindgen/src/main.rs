@@ -59,10 +59,23 @@ fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
     let wasm = folder.join(format!("{name}_bg.wasm"));
     let content = fs::read(&wasm).with_context(|| format!("could not read {}", wasm.display()))?;
     let (content, text) = imports::shorten(&content, &made.script)?;
-    fs::write(&wasm, order::arrange(&content)?)?;
+    fs::write(&wasm, smallest(&content)?)?;
     fs::write(&script, text)?;
     fs::write(&types, made.types)?;
     Ok(())
+}
+
+/// Returns `module` with its functions in the order that gzip compresses best, of those tried.
+fn smallest(module: &[u8]) -> Result<Vec<u8>> {
+    let mut best: Option<(usize, Vec<u8>)> = None;
+    for window in order::WINDOWS {
+        let arranged = order::arrange(module, window)?;
+        let packed = gzip(&arranged)?;
+        if best.as_ref().is_none_or(|(least, _)| packed < *least) {
+            best = Some((packed, arranged));
+        }
+    }
+    Ok(best.map(|(_, arranged)| arranged).unwrap_or_default())
 }
 
 fn read(file: &Path) -> Result<String> {

@@ -10,17 +10,18 @@ use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, Type
 const PIECE: usize = 6;
 
 /// Most functions with a piece that tells anything about them.
-const MOST: usize = 200;
+const MOST: usize = 80;
 
 /// Bytes of functions to which the next one is compared. Less than gzip's 32 KB, as it finds what
-/// is near in fewer bits.
-const WINDOW: usize = 24_000;
+/// is near in fewer bits. Which of them is best changes with every build, by up to 1 KB.
+pub(crate) const WINDOWS: [usize; 4] = [16_000, 20_000, 24_000, 28_000];
 
 /// Added to a function's length in bytes, or else the shortest would always come first.
 const HEAD: f32 = 40.0;
 
-/// Returns `module` with its functions in the order that compresses best.
-pub(crate) fn arrange(module: &[u8]) -> Result<Vec<u8>> {
+/// Returns `module` with its functions in an order that compresses well. Each is compared to those
+/// in the `window` bytes before it.
+pub(crate) fn arrange(module: &[u8], window: usize) -> Result<Vec<u8>> {
     let mut imported = 0;
     let mut bodies = Vec::new();
     for payload in Parser::new(0).parse_all(module) {
@@ -34,7 +35,7 @@ pub(crate) fn arrange(module: &[u8]) -> Result<Vec<u8>> {
             _ => {}
         }
     }
-    let order = alike(&bodies);
+    let order = alike(&bodies, window);
     let mut places = vec![0; order.len()];
     for (place, &function) in (imported..).zip(&order) {
         places[function] = place;
@@ -82,8 +83,8 @@ impl Reencode for Arranging {
 }
 
 /// Returns the order of `functions`: the longest one, then always the one that has most in common
-/// with those before it, for its length.
-fn alike(functions: &[&[u8]]) -> Vec<usize> {
+/// with those in the `window` bytes before it, for its length.
+fn alike(functions: &[&[u8]], window: usize) -> Vec<usize> {
     let pieces = Pieces::find(functions);
     let mut common = vec![0.0; functions.len()];
     let mut near = vec![0_u32; pieces.functions.len()];
@@ -101,7 +102,7 @@ fn alike(functions: &[&[u8]]) -> Vec<usize> {
                 pieces.add(piece, 1.0, &mut common);
             }
         }
-        while length > WINDOW && first + 1 < order.len() {
+        while length > window && first + 1 < order.len() {
             length -= functions[order[first]].len();
             for &piece in &pieces.of[order[first]] {
                 near[piece] -= 1;
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn moved_functions_keep_their_types_names_and_callers() {
-        let arranged = arrange(&module()).unwrap();
+        let arranged = arrange(&module(), 20_000).unwrap();
         let (mut types, mut names, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(&arranged) {
             match payload.unwrap() {
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn functions_that_are_alike_stand_together() {
         let functions: [&[u8]; 4] = [b"one of a kind", b"0123456789 and a long end", b"abcdefgh", b"0123456789"];
-        assert_eq!(alike(&functions)[..2], [1, 3]);
-        assert!(alike(&[]).is_empty());
+        assert_eq!(alike(&functions, 20_000)[..2], [1, 3]);
+        assert!(alike(&[], 20_000).is_empty());
     }
 }
