@@ -10,7 +10,7 @@ use self::linear::{LINEAR, Linear};
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Family, LatentSpace};
 use crate::tensor::Size;
-use crate::vae::{At, Latents};
+use crate::vae::{At, Latents, reduced_size};
 
 /// A small picture of latents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +42,30 @@ pub fn preview<'a>(latents: impl Into<At<'a, Latents>>, family: &str, max_side: 
     let config = Family::find(family)?.config();
     let linear = Linear::find(family)?;
     let one = latents.into().one(&config)?.of_diffusion_model(&config)?;
+    let [pixels, cell] = pixels_of_cell(&config);
+    linear.picture(&config, &one.reduced_by(pixels, cell, max_side)?)
+}
+
+/// Returns the size in pixels of the picture that [`preview()`] makes of the diffusion model's
+/// latents of size `latents`.
+///
+/// # Errors
+/// [`Error::Input`] for an unknown family, one whose map is unknown, latents too small for the
+/// model, or a `max_side` without room for one latent.
+pub fn preview_size(latents: Size, family: &str, max_side: u32) -> Result<Size> {
+    let config = Family::find(family)?.config();
+    Linear::find(family)?;
+    let [pixels, cell] = pixels_of_cell(&config);
+    let small = reduced_size(latents, pixels, cell, max_side)?;
+    let held = config.patch_side(LatentSpace::Model);
+    Ok(Size { width: small.width * held, height: small.height * held })
+}
+
+/// Returns the pixels along each side of a cell of latents that differ from each other, and its
+/// latents along each side.
+fn pixels_of_cell(config: &AutoencoderConfig) -> [u32; 2] {
     let cell = config.latent_step(LatentSpace::Model);
-    let small = one.reduced_by(config.patch_side(LatentSpace::Model) * cell, cell, max_side)?;
-    linear.picture(&config, &small)
+    [config.patch_side(LatentSpace::Model) * cell, cell]
 }
 
 /// Returns the names of the families that [`preview()`] knows.

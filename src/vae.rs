@@ -36,6 +36,7 @@ pub use self::pixels::{PixelFormat, Pixels, RowPixels, Rows};
 pub use self::planner::{Planner, plan};
 pub use self::plans::Plans;
 pub use self::posterior::Posterior;
+pub(crate) use self::reduced::reduced_size;
 pub use self::request::{Frames, Request};
 pub use self::run::Fallback;
 pub use self::scaling::scale_latents;

@@ -59,9 +59,13 @@ impl AutoencoderConfig {
     /// # Errors
     /// [`Error::Input`] if `max_side` has no room for one latent.
     pub fn reduced_size(&self, size: Size, space: LatentSpace, max_side: u32) -> Result<Size> {
-        Reduction::new(size, self.decoded_step(space), self.latent_step(space), max_side)
-            .map(|reduction| reduction.size)
+        reduced_size(size, self.decoded_step(space), self.latent_step(space), max_side)
     }
+}
+
+/// Returns the size of the latents that [`Latents::reduced_by`] makes of latents of `of`.
+pub(crate) fn reduced_size(of: Size, pixels: u32, cell: u32, max_side: u32) -> Result<Size> {
+    Reduction::new(of, pixels, cell, max_side).map(|reduction| reduction.size)
 }
 
 impl Latents {

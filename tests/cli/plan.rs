@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use crate::commands::write_hollow;
-use crate::tool::Folder;
+use crate::formula;
+use crate::tool::{Entry, Folder};
 
 #[test]
 fn encodes_are_planned_with_and_without_a_budget() {
@@ -55,6 +56,50 @@ fn the_size_is_that_of_the_picture_where_latents_are_packed() {
     assert_eq!(plan(&["--size", "64x32"]).json()["result"]["size"], size);
     assert_eq!(plan(&["--size", "64x32", "--encode"]).json()["input"]["size"], size);
     plan(&["--size", "24x32"]).failed("half a latent", 1, &["--size", "multiples of 16 pixels", "24x32"]);
+}
+
+/// Tests that the plan of a preview is that of the decode that makes it, and that a linear map
+/// takes what its picture takes.
+#[test]
+fn previews_are_planned() {
+    let folder = Folder::new();
+    let plan = |args: &[&str]| folder.run_without_adapter(&[&["plan"], args].concat());
+    let sizes = ["--size", "1024x768", "--preview", "100"];
+    let mapped = plan(&[&["--family", "sdxl", "--json"], &sizes[..]].concat()).json();
+    assert_eq!(mapped["preview"]["size"], json!({ "width": 64, "height": 48 }));
+    assert_eq!([&mapped["predicted_peak_bytes"], &mapped["picture_bytes"]], [0, 64 * 48 * 4]);
+    let text = plan(&[&["--family", "sdxl"], &sizes[..]].concat()).ok().stdout;
+    assert!(text.starts_with("preview of 64x48 pixels by the linear map of sdxl: no weights, no device"), "{text}");
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 4, 96, 128])));
+    let args = ["preview", "--family", "sdxl", "--latents", "latents.safetensors", "--max-side", "100", "-o", "p.png"];
+    folder.run_without_adapter(&args).ok();
+    let picture = image::load_from_memory(&folder.read("p.png")).unwrap();
+    assert_eq!((picture.width(), picture.height()), (64, 48));
+
+    for (model, size) in [("taesd", "96x72"), ("seedvr2", "96x72")] {
+        let preview = plan(&[&["--family", model, "--json"], &sizes[..]].concat()).json();
+        let decode = plan(&["--family", model, "--json", "--size", size]).json();
+        assert_eq!(preview, decode, "{model}");
+    }
+
+    let budget = [&["--family", "sdxl", "--memory-budget", "1GiB"], &sizes[..]].concat();
+    plan(&budget).failed("a budget", 1, &["--preview", "no memory budget"]);
+    let small = ["--family", "taesd", "--size", "64x64", "--preview", "7"];
+    plan(&small).failed("no room for a latent", 1, &["--preview", "at least 8"]);
+    for other in ["--encode", "--frames=1"] {
+        assert_eq!(plan(&[&["--family", "taesd", other], &sizes[..]].concat()).code, Some(2), "{other}");
+    }
+}
+
+#[test]
+fn a_plan_predicts_what_a_preview_takes() {
+    let folder = Folder::new();
+    folder.write_latents(&Entry::f32(&formula::latents(&[1, 8, 9, 10])));
+    let args = ["plan", "--model", "model", "--size", "20x18", "--precision", "f32", "--limits", "cpu"];
+    let preview = ["--preview", "12", "--json"];
+    let plan = folder.run_without_adapter(&[&args[..], &preview].concat()).json();
+    let decode = folder.decode(&["-o", "p.png", "--device", "cpu", "--preview", "12", "--json"]).json();
+    assert_eq!(plan["predicted_peak_bytes"], decode["measured_peak_bytes"]);
 }
 
 #[test]

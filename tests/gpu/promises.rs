@@ -61,6 +61,25 @@ fn a_second_decode_compiles_and_allocates_nothing() {
 }
 
 #[test]
+fn a_second_preview_compiles_and_allocates_nothing() {
+    let (gpu, mut vae, latents) = load("toy_odd");
+    let image = vae.image_size(&latents);
+    let side = image.width.max(image.height) / 2;
+    let first = block_on(vae.preview(&latents, side)).unwrap();
+    assert!(first.size.width.max(first.size.height) <= side && first.size != image, "{}", first.size);
+    assert_eq!(gpu.ledger().peak(), vae.predicted_peak().unwrap());
+    let before = (gpu.ledger().created(), gpu.compiled().0);
+    let other: Vec<f32> = fixture("toy_odd").latents.data.iter().map(|value| -value).collect();
+    let other = Latents::new(HostTensor { shape: fixture("toy_odd").latents.shape, data: other }).unwrap();
+    let second = block_on(vae.preview(&other, side)).unwrap();
+    assert_eq!((gpu.ledger().created(), gpu.compiled().0), before);
+    assert_ne!(first.pixels, second.pixels, "other latents make another picture");
+    let again = block_on(vae.preview(&latents, side)).unwrap();
+    assert_eq!((gpu.ledger().created(), gpu.compiled().0), before);
+    assert_eq!(first.pixels, again.pixels);
+}
+
+#[test]
 fn another_size_compiles_nothing_and_frees_the_old_one_first() {
     let (gpu, mut vae, latents) = load("toy_odd");
     let options = DecodeOptions::default();

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod clip;
+mod preview;
 
 use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::device::{DeviceKind, DeviceLimits};
@@ -19,6 +20,10 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let output = if args.encode { request.output } else { args.output.into() };
     let least_memory = args.least_memory;
     let request = Request { output, least_memory, parking: args.parking.into(), ..request };
+    if let Some(family) = preview::mapped_family(args, &config) {
+        return preview::show(args, family, request.size);
+    }
+    let request = Request { size: preview::decoded_size(args, &config, request.size)?, ..request };
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device, nothing speaks against half precision.
