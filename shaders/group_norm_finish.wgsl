@@ -6,7 +6,7 @@
 // term. There are few groups and many runs. So a workgroup has as many invocations as it may, each
 // with several reads in flight; otherwise it would wait for memory most of the time.
 
-//#parts moments
+//#parts moments finite
 
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const READS: u32 = 4u;       // runs that an invocation reads at once
@@ -60,7 +60,8 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     }
     workgroupBarrier();
     let total = partial[0];
-    let inverse_deviation = inverseSqrt(total.m2 / total.count + params.eps);
+    // An infinite variance would make every value the bias: an overflow must stay visible.
+    let inverse_deviation = select(total.m2, inverseSqrt(total.m2 / total.count + params.eps), is_finite(total.m2));
     for (var i = local_index; i < params.channels_per_group; i += WORKGROUP) {
         let channel = first_channel + i;
         let scale = weight[channel] * inverse_deviation;

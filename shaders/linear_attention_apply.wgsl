@@ -4,7 +4,7 @@
 // One invocation: four channels of one head of PIXELS successive pixels, which share the elements
 // of the table that it loads. Neighbouring invocations take neighbouring channels.
 
-//#parts storage relu
+//#parts storage relu finite
 
 const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const HEAD4: u32 = 8u;         // channels of a head / 4, at most 8
@@ -56,7 +56,10 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     }
     for (var i = 0u; i < PIXELS; i++) { //#unroll
         if (first + i < params.pixels) {
-            y[params.y_offset + (first + i) * params.y_channels4 + column] = store_stored(sums[i] / (divisors[i] + params.eps));
+            let divisor = divisors[i] + params.eps;
+            // An infinite divisor would make every value zero: an overflow must stay visible.
+            let value = select(vec4<f32>(divisor), sums[i] / divisor, is_finite(divisor));
+            y[params.y_offset + (first + i) * params.y_channels4 + column] = store_stored(value);
         }
     }
 }

@@ -7,7 +7,7 @@
 // LANES invocations take one pixel of one frame: one on CPU drivers; four on GPUs, which then load
 // neighbouring channels together. Four sums are added in the same order either way.
 
-//#parts storage activation relu
+//#parts storage activation relu finite
 
 const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const LANES: u32 = 4u;         // invocations of a pixel: 1 or 4
@@ -70,7 +70,9 @@ fn main(
         return;
     }
     let squares = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    let factor = params.root / max(sqrt(squares.x + squares.y + squares.z + squares.w + params.eps), params.least);
+    let square = squares.x + squares.y + squares.z + squares.w + params.eps;
+    // An infinite length would make every value zero: an overflow must stay visible.
+    let factor = select(square, params.root / max(sqrt(square), params.least), is_finite(square));
     let target_index = params.y_offset + index / params.frames * params.y_pixel4 + index % params.frames * params.channels4;
     for (var k = lane; k < params.channels4; k += LANES) {
         var value = load_stored(x[source + k]) * factor * gamma[k];

@@ -23,6 +23,7 @@ macro_rules! parts {
 pub(super) const PARTS: &[(&str, &str)] = parts![
     "activation",
     "epilogue",
+    "finite",
     "moments",
     "output",
     "output_packed",

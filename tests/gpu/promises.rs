@@ -11,7 +11,7 @@ use wgvae::{
     Storage, Vae,
 };
 
-use crate::decode::{checkpoint, checkpoint_with, fixture};
+use crate::decode::{Fixture, checkpoint, checkpoint_with, fixture, relative_error};
 
 fn load(case: &str) -> (Gpu, Vae, Latents) {
     let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
@@ -198,18 +198,19 @@ const OVERFLOWS: [(Precision, bool, f32, [f32; 2]); 3] = [
     (Precision::F16, true, 1e6, [1.5e5, 1e3]),
 ];
 
-/// Decodes a toy model in one of the precisions of [`OVERFLOWS`]. Returns the outcome for each
-/// output, with nothing for its pixels.
-fn outcomes(
-    (precision, packed): (Precision, bool),
-    latents: &Latents,
-    change: impl Fn(&str, &mut HostTensor),
-) -> Vec<wgvae::Result<()>> {
+/// Loads fixture `case`, its weights changed by `change`, in one of the precisions of
+/// [`OVERFLOWS`].
+fn changed(case: &str, (precision, packed): (Precision, bool), change: impl Fn(&str, &mut HostTensor)) -> Vae {
     let gpu = block_on(Gpu::request(&GpuOptions { without_shader_f16: packed, ..GpuOptions::default() })).unwrap();
-    let checkpoint = checkpoint_with(&fixture("toy_odd").config, change);
+    let checkpoint = checkpoint_with(&fixture(case).config, change);
     let options = LoadOptions { precision, ..LoadOptions::default() };
-    let mut vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
+    let vae = block_on(Vae::load(&gpu, &checkpoint, options)).unwrap();
     assert!(!packed || vae.storage() == Storage::PackedF16, "{:?}", vae.storage());
+    vae
+}
+
+/// Decodes `latents`. Returns the outcome for each output, with nothing for its pixels.
+fn outcomes(mut vae: Vae, latents: &Latents) -> Vec<wgvae::Result<()>> {
     let (options, mut control) = (DecodeOptions::default(), Control::default());
     let mut outcomes = vec![
         block_on(vae.decode(latents)).map(drop),
@@ -218,6 +219,15 @@ fn outcomes(
     let stays = block_on(vae.decode_picture(latents, ChannelOrder::Rgba, &options, &mut control));
     outcomes.push(stays.and_then(|_| block_on(vae.read_picture())).map(drop));
     outcomes
+}
+
+/// Returns a change of weights: those whose names contain a part, times its factor.
+fn grown(growths: &[(&str, f32)]) -> impl Fn(&str, &mut HostTensor) {
+    move |name, tensor| {
+        for (_, growth) in growths.iter().filter(|(part, _)| name.contains(part)) {
+            tensor.data.iter_mut().for_each(|value| *value *= growth);
+        }
+    }
 }
 
 /// Returns latents of the toy model, all of them `value`.
@@ -230,7 +240,7 @@ fn all_alike(value: f32) -> Latents {
 fn latents_that_overflow_are_an_error_and_no_black_picture() {
     for (precision, packed, huge, _) in OVERFLOWS {
         for value in [huge, -huge] {
-            for outcome in outcomes((precision, packed), &all_alike(value), |_, _| {}) {
+            for outcome in outcomes(changed("toy_odd", (precision, packed), |_, _| {}), &all_alike(value)) {
                 assert!(
                     matches!(outcome, Err(Error::NotFinite { .. })),
                     "{precision:?}, packed {packed}, {value:e}: {outcome:?}"
@@ -247,11 +257,7 @@ fn latents_that_overflow_are_an_error_and_no_black_picture() {
 fn weights_that_overflow_are_an_error_and_no_black_picture() {
     let latents = Latents::new(fixture("toy_odd").latents).unwrap();
     let decode = |precision, packed, growth: f32| {
-        outcomes((precision, packed), &latents, |name, tensor| {
-            if name.ends_with(".to_v.weight") {
-                tensor.data.iter_mut().for_each(|value| *value *= growth);
-            }
-        })
+        outcomes(changed("toy_odd", (precision, packed), grown(&[(".to_v.weight", growth)])), &latents)
     };
     for (precision, packed, _, [beyond, within]) in OVERFLOWS {
         for outcome in decode(precision, packed, beyond) {
@@ -262,6 +268,46 @@ fn weights_that_overflow_are_an_error_and_no_black_picture() {
         }
         for outcome in decode(precision, packed, within) {
             assert!(outcome.is_ok(), "{precision:?}, packed {packed}, {within:e}: {outcome:?}");
+        }
+    }
+}
+
+/// Tests values that fit f32, but whose squares or products do not: those that a group norm, a norm
+/// of pixels and linear attention sum. An infinite sum as a divisor would make zeros, and a
+/// picture of the summands after them.
+#[test]
+fn sums_that_overflow_are_an_error_and_no_wrong_picture() {
+    for (case, growths) in [
+        ("toy_odd", &[("decoder.conv_in.", 1e22)][..]),
+        ("toy_wan", &[("decoder.conv_in.", 1e22)]),
+        ("toy_sana", &[(".to_q.", 1e19), (".to_k.", 1e-3)]),
+    ] {
+        let latents = Latents::new(fixture(case).latents).unwrap();
+        for outcome in outcomes(changed(case, (Precision::F32, false), grown(growths)), &latents) {
+            assert!(matches!(outcome, Err(Error::NotFinite { .. })), "{case}, {growths:?}: {outcome:?}");
+        }
+    }
+}
+
+/// Tests Sana's linear attention, whose keys and values exceed half precision: up to 16 times that,
+/// the result is that of f32, and beyond it is an error.
+#[test]
+fn linear_attention_beyond_half_precision_is_right_or_an_error() {
+    let Fixture { latents, f16_error, image, .. } = fixture("toy_sana");
+    let latents = Latents::new(latents).unwrap();
+    let within: &[(&str, f32)] = &[(".to_k.", 1e4), (".to_v.", 1e4)];
+    let beyond = [within, &[("decoder.conv_in.", 64.0)]].concat();
+    let decode = |precision, packed| {
+        let mut vae = changed("toy_sana", (precision, packed), grown(within));
+        block_on(vae.decode_raw(&latents, &DecodeOptions::default(), &mut Control::default())).unwrap()
+    };
+    let wanted = HostTensor { data: decode(Precision::F32, false).pixels, shape: image.shape };
+    for packed in [false, true] {
+        let error = relative_error(&decode(Precision::F16, packed), &wanted);
+        println!("packed {packed}: {error:.1e}, torch in f16 without growth {f16_error:.1e}");
+        assert!(error <= 2.0 * f16_error, "packed {packed}: {error:.1e}");
+        for outcome in outcomes(changed("toy_sana", (Precision::F16, packed), grown(&beyond)), &latents) {
+            assert!(matches!(outcome, Err(Error::NotFinite { .. })), "packed {packed}: {outcome:?}");
         }
     }
 }

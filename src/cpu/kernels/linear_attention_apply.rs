@@ -57,7 +57,9 @@ impl<E: Stored> WithSimd for Pixels<'_, '_, E> {
                 let query = relu(simd, load(simd, query, lane, lanes));
                 products = simd.mul_add_e_f32s(query, load(simd, keys, lane, lanes), products);
             }
-            let divisor = simd.splat_f32s(simd.reduce_sum_f32s(products) + eps);
+            let divisor = simd.reduce_sum_f32s(products) + eps;
+            // An infinite divisor would make every value zero: an overflow must stay visible.
+            let divisor = simd.splat_f32s(if divisor.is_finite() { divisor } else { f32::NAN });
             for lane in (0..head).step_by(S::F32_LANES) {
                 let lanes = S::F32_LANES.min(head - lane);
                 let mut sum = simd.splat_f32s(0.0);
