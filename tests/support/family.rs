@@ -4,13 +4,13 @@
 use pollster::block_on;
 use wgvae::config::Network;
 use wgvae::files::MemorySource;
-use wgvae::images::Posterior;
+use wgvae::images::{PixelFormat, Posterior};
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks;
 use wgvae::{
     Bytes, Checkpoint, Control, DecodeOptions, Device, Directions, EncodeOptions, Error, HostTensor, Images,
-    LatentSpace, Latents, LoadOptions, Plans, Precision, Vae,
+    LatentSpace, Latents, LoadOptions, Plans, Precision, Request, Vae,
 };
 
 use crate::formula;
@@ -80,7 +80,7 @@ fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {
 }
 
 /// Decodes and encodes all that fixture `name` contains on `device`: the model's latents, the VAE's
-/// own, the image. Does so without a budget, and within a smaller one with the same bits.
+/// own, the image. Does so without a budget, and within smaller ones with the same bits.
 pub(crate) fn check_family(golden: &Golden, name: &str, device: &Device, precision: Precision) {
     let load = LoadOptions { precision, directions: Directions::Both, ..LoadOptions::default() };
     let mut vae = block_on(Vae::load(device, &checkpoint(golden), load)).unwrap();
@@ -106,18 +106,39 @@ pub(crate) fn check_family(golden: &Golden, name: &str, device: &Device, precisi
         check(golden, name, output, &latents.data, precision);
     }
     assert_eq!(device.ledger().current(), vae.predicted_peak().unwrap(), "{name}: held and predicted for an encode");
-    within_a_budget(name, &mut vae, &image, &moments);
+    encode_within_a_budget(name, &mut vae, &image, &moments);
+    decode_within_a_budget(name, &mut vae, &latents, (&whole, peak));
 }
 
-/// Checks that the smallest budget found gives the same bits.
-fn within_a_budget(name: &str, vae: &mut Vae, image: &Images, whole: &HostTensor) {
+/// Returns the smallest budget that the planner finds for `request`, which has a budget of one byte.
+fn smallest_budget(vae: &Vae, request: &Request) -> Bytes {
+    match vae.planner().plan(request).map(Plans::into_first) {
+        Err(Error::Budget { smallest, .. }) => smallest,
+        other => panic!("one byte is no budget: {other:?}"),
+    }
+}
+
+/// Returns true if all values have the same bits.
+fn same_bits(one: &[f32], other: &[f32]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.to_bits() == other.to_bits())
+}
+
+/// Checks that an encode within the smallest budget found gives the same bits.
+fn encode_within_a_budget(name: &str, vae: &mut Vae, image: &Images, whole: &HostTensor) {
     let tiny = EncodeOptions { memory_budget: Some(Bytes(1)), ..EncodeOptions::default() };
-    let Err(Error::Budget { smallest, .. }) = vae.planner().plan(&tiny.request(image.size())).map(Plans::into_first)
-    else {
-        panic!("one byte is no budget")
-    };
+    let smallest = smallest_budget(vae, &tiny.request(image.size()));
     let within = encode(vae, image, Some(smallest));
     assert!(vae.predicted_peak().unwrap() <= smallest);
-    let same = within.data.iter().zip(&whole.data).all(|(one, other)| one.to_bits() == other.to_bits());
-    assert!(same, "{name}: an encode within {smallest} has other bits");
+    assert!(same_bits(&within.data, &whole.data), "{name}: an encode within {smallest} has other bits");
+}
+
+/// Checks that a decode within half of its peak, or the smallest budget found if that is larger,
+/// gives the same bits.
+fn decode_within_a_budget(name: &str, vae: &mut Vae, latents: &Latents, (whole, peak): (&[f32], Bytes)) {
+    let tiny = DecodeOptions { memory_budget: Some(Bytes(1)), ..DecodeOptions::default() };
+    let smallest = smallest_budget(vae, &tiny.request(latents.size(), LatentSpace::Model, PixelFormat::Raw));
+    let budget = Bytes(peak.0 / 2).max(smallest);
+    let within = decode(vae, latents, Some(budget));
+    assert!(vae.predicted_peak().unwrap() <= budget);
+    assert!(same_bits(&within, whole), "{name}: a decode within {budget} has other bits");
 }
