@@ -75,14 +75,6 @@ export async function reportFiles() {
 }
 
 /**
- * Writes these reports as one page.
- * @param {string} file .html
- */
-export async function writeReport(file) {
-  await promisify(execFile)(WGVAE, ['memory', '--merge', ...(await reportFiles()), '--html', file]);
-}
-
-/**
  * Returns the result of `wgvae plan`.
  * @param {string[]} parameters
  * @returns {Promise<any>}

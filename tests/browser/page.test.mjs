@@ -349,10 +349,10 @@ inBrowsers({ models: [MODEL] }, (session) => {
   it('plots more values than a call takes arguments', async () => {
     const page = await openSmall(session);
     const points = await page.evaluate(async () => {
-      const { plot } = await import(/** @type {any} */ ('/web/page/plot.js'));
+      const { plot } = await import(/** @type {any} */ ('/crates/memory-report/src/view/plot.js'));
       const axis = { name: 'axis', label: String };
       const points = Array.from({ length: 600_000 }, (_, index) => ({ x: index + 1, y: 2 * index + 1 }));
-      const figure = plot({ id: 'many', title: '', description: '', x: axis, y: axis, series: [], guides: [{ name: 'all', source: 'here', points }] });
+      const figure = plot({ id: 'many', title: '', description: '', x: axis, y: axis, series: [], legend: [], guides: [{ name: 'all', source: 'here', points }] });
       return figure.querySelector('polyline').getAttribute('points').split(' ').length;
     });
     assert.equal(points, 600_000);
@@ -447,16 +447,17 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await writeFile(clips, reportOfClips(own, [5, 17]));
     await choose(page, 'reports-file', clips);
     await page.waitForSelector('#reports-plots svg[aria-labelledby^="clips"]');
-    const cells = await page.$$eval('#reports-plots tr', (rows) => rows.slice(-2).map((row) => [...row.cells].map((cell) => cell.textContent)));
-    assert.deepEqual(cells.map((row) => row[3]), ['88 × 40, 5 frames', '88 × 40, 17 frames']);
-    for (const row of cells) assert.deepEqual(row.slice(6, 10), ['3 KiB', '2 KiB', '512 bytes', '3 KiB'], row.join());
+    const cells = await page.$$eval('#reports-plots [aria-label$="decodes of clips"] tbody tr', (rows) => rows.map((row) => [.../** @type {HTMLTableRowElement} */ (row).cells].map((cell) => cell.textContent)));
+    assert.deepEqual(cells.map((row) => row.slice(1, 3)), [['88 × 40', '5'], ['88 × 40', '17']]);
+    for (const row of cells) assert.deepEqual(row.slice(5, 9), ['3.0', '2.0', '0.5', '3.0'], row.join());
     const marks = await page.$$eval('#reports-plots svg[aria-labelledby^="clips"] .mark', (all) => all.map((mark) => mark.getAttribute('transform') ?? ''));
     assert.equal(marks.length, 2, 'one plot, a mark for each');
     const [short, long] = marks.map((transform) => transform.split(' '));
     assert.ok(short[1] === long[1] && short[0] !== long[0], `the peak does not depend on the length: ${marks}`);
     assert.equal(await page.$$eval('#reports-plots svg[aria-labelledby^="peaks"]', (plots) => plots.length), guides.length, 'pictures are drawn as before');
     assert.equal(await text(page, 'reports-problem'), '');
-    shown.rows += 2;
+    // A table of their own.
+    shown.rows += 3;
     const newer = join(session.folder, 'newer.json');
     await writeFile(newer, own.replace('"version": 2', '"version": 3'));
     await choose(page, 'reports-file', newer);
@@ -479,8 +480,9 @@ inBrowsers({ models: [MODEL] }, (session) => {
 function reportOfClips(own, lengths) {
   const report = JSON.parse(own);
   const [row] = report.measurements;
-  const predicted = { peak: 3072, weights: 1024, slots: 512, parameters: 0, staging: 0, host: 512, transferred: 0, states: { total: 2048, gpu: 1536 } };
-  const measured = { ...row.measured, ledger_peak: 3072 };
+  const mib = 2 ** 20;
+  const predicted = { peak: 3 * mib, weights: mib, slots: mib / 2, parameters: 0, staging: 0, host: mib / 2, transferred: 0, states: { total: 2 * mib, gpu: 1.5 * mib } };
+  const measured = { ...row.measured, ledger_peak: 3 * mib };
   return JSON.stringify({ ...report, measurements: lengths.map((frames) => ({ ...row, frames, predicted, measured })) });
 }
 

@@ -12,10 +12,9 @@ use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Bytes, DecodeOptions, Direction, EncodeOptions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Parking,
-    Planner, Plans, Precision, Request, Size, Storage, Tiling,
+    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Parking, Planner, Plans,
+    Precision, Request, Size, Storage, Tiling,
 };
-use wgvae_memory_report::estimates::{Estimator, Work};
 
 use crate::networks::with_kl;
 
@@ -394,15 +393,6 @@ proptest! {
             }
         }
         let _ = Tiling::Estimate.measured_size(size);
-    }
-
-    #[test]
-    fn estimates_of_anything_are_answers(family in 0..FAMILIES.len(), size in any_size(), Bytes(element_bytes) in any_bytes(), encode in any::<bool>()) {
-        let operation = if encode { Direction::Encode } else { Direction::Decode };
-        let work = Work { family: FAMILIES[family].name, operation, size, element_bytes };
-        for estimator in Estimator::ALL {
-            let _ = estimator.bytes(&work);
-        }
     }
 
     #[test]

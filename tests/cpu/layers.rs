@@ -16,7 +16,7 @@ const CRATES: &[(&str, &[&str])] = &[
 
 /// Dependencies that only the crates above the library may have. `ureq` is the library's if its
 /// feature `hub` asks for it.
-const NOT_OF_THE_LIBRARY: &[&str] = &["clap", "image", "maud", "png", "plotters", "y4m"];
+const NOT_OF_THE_LIBRARY: &[&str] = &["clap", "image", "png", "y4m"];
 
 /// Layers (first component below `src/`), each with the modules that it may use besides itself.
 const LAYERS: &[(&str, &[&str])] = &[

@@ -2,8 +2,8 @@
 // Chart of GPU memory over the steps of a plan: weights at the bottom, live activations on top of
 // them, and the peak as a line. A second plan may be drawn behind it for comparison.
 
+import { drawing, svg, ticks } from '../../crates/memory-report/src/view/svg.js';
 import { formatBytes } from './format.js';
-import { drawing, svg, ticks } from './svg.js';
 
 /** @typedef {import('../src/index.js').Plan} Plan */
 /**

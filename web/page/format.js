@@ -1,17 +1,7 @@
 // @ts-check
 // Formatting of numbers for people.
 
-const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-
-/**
- * @param {number} bytes
- * @returns {string} such as "139 MiB"
- */
-export function formatBytes(bytes) {
-  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length - 1);
-  const value = bytes / 1024 ** power;
-  return `${power === 0 || value >= 1000 ? Math.round(value) : Number(value.toPrecision(3))} ${UNITS[power]}`;
-}
+export { formatBytes } from '../../crates/memory-report/src/view/bytes.js';
 
 /**
  * Formats a memory budget that must not be rounded down, in the unit of the page's field.

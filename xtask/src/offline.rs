@@ -12,7 +12,7 @@ const PROGRAM: &str = "web/page/offline-worker.js";
 
 /// Files that a visitor without a network needs, as paths in `dist/` or beginnings of them: the
 /// page, its text and the demo.
-const KEPT: [&str; 19] = [
+const KEPT: [&str; 20] = [
     "index.html",
     "reports.html",
     "manual.html",
@@ -32,6 +32,7 @@ const KEPT: [&str; 19] = [
     "web/package.json",
     "assets/icon",
     "assets/demo/",
+    "crates/memory-report/src/view/report.css",
     "results/",
 ];
 

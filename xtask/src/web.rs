@@ -15,7 +15,7 @@ use crate::paths::target;
 use crate::wasm::{self, Module};
 
 /// Files that a visitor's browser fetches, at the same relative paths as in the repository.
-const PAGE: [&str; 9] = [
+const PAGE: [&str; 10] = [
     "index.html",
     "reports.html",
     "manifest.webmanifest",
@@ -24,6 +24,7 @@ const PAGE: [&str; 9] = [
     "web/pkg",
     "web/package.json",
     "assets",
+    "crates/memory-report/src/view",
     "results/lavapipe-26.2.json",
 ];
 

@@ -1,146 +1,96 @@
-//! Report as one HTML file: no scripts or external resources, readable on a phone, with light and
-//! dark colours.
+//! Report as one HTML file that loads nothing: the reports as JSON, and the program in `view/` that
+//! shows them. The web page runs the same program.
 
-mod tables;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+use wgvae::{Error, Result};
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use plotters::style::RGBColor;
-use wgvae::Result;
+use crate::MemoryReport;
+use crate::text::table;
 
-use super::labels::labels;
-use super::plots::{self, Entry, Figure};
-use super::rows::{Row, rows};
-use super::runs::Runs;
-use crate::estimates::Estimator;
-use crate::published::{DEVICE, SOURCE};
-use crate::{Measurement, MemoryReport};
+/// Modules of the program. Each comes after all that it imports, and no two share a name.
+const MODULES: [&str; 12] = [
+    include_str!("view/bytes.js"),
+    include_str!("view/adapters.js"),
+    include_str!("view/rows.js"),
+    include_str!("view/estimates.js"),
+    include_str!("view/published.js"),
+    include_str!("view/svg.js"),
+    include_str!("view/plot.js"),
+    include_str!("view/figures.js"),
+    include_str!("view/tags.js"),
+    include_str!("view/tables.js"),
+    include_str!("view/view.js"),
+    include_str!("view/standalone.js"),
+];
 
-const STYLE: &str = include_str!("html/style.css");
+const STYLE: &str = concat!(include_str!("view/standalone.css"), include_str!("view/report.css"));
 
-/// Returns the page about `reports`.
+/// Returns the page about `reports`. Without JavaScript it shows the table of [`table`].
 ///
 /// # Errors
-/// See [`svg`](crate::chart::svg), which draws the charts.
+/// [`Error::Format`] if a report has numbers that JSON cannot hold.
 pub fn page(reports: &[MemoryReport]) -> Result<String> {
-    let labels = labels(reports);
-    let rows = rows(reports, &labels);
-    let pixels = plots::against_pixels(&rows)?;
-    let predicted = plots::predicted_against_measured(&rows)?;
-    let clips = plots::against_frames(&rows)?;
-    let implied = plots::implied_constants(&rows)?;
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "wgvae: memory report" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { "Memory of VAEs: predicted, measured, and estimated" }
-                (introduction(&rows))
-                (tables::adapters(reports, &labels))
-                h2 { "Memory against pixels" }
-                p { "Coloured marks show the peak of wgvae, weights included. Grey lines are the estimates of other tools for the same "
-                    "pictures, and grey rings are the memory that PyTorch reserved on an RTX 4090. SD 1.5, SD3 and FLUX.1 have the same network "
-                    "except for the latents' channels, so their marks cover each other." }
-                @for figure in &pixels { (show(figure)) }
-                @if !clips.is_empty() {
-                    h2 { "Memory against frames" }
-                    p { "Clips are decoded and encoded part by part. Each part needs its own memory and the state that it keeps for the next, "
-                        "so the length of a clip makes no difference." }
-                    @for figure in &clips { (show(figure)) }
-                }
-                h2 { "Predicted against measured" }
-                p { "The prediction is made before anything is allocated. wgvae counts each buffer as it is created: its count should lie on "
-                    "the line, to the byte. The driver's allocator hands out more, because of alignment, and reserves more, because its blocks are not full." }
-                @for figure in &predicted { (show(figure)) }
-                h2 { "All measurements" }
-                (tables::measurements(&rows, &labels))
-                h2 { "Reserve ratio by vendor and family" }
-                p { "Memory that the allocator reserved from the driver, divided by the memory that it handed out: the mean over sizes, frames and budgets." }
-                (tables::reserve_ratios(&rows))
-                h2 { "Implied bytes per pixel and element" }
-                p { "All memory except the weights, divided by pixels and by bytes of an element. InvokeAI's formula uses one such constant; "
-                    "such a formula fits if this is flat." }
-                @for figure in &implied { (show(figure)) }
-                h2 { "The estimates in use today" }
-                (estimates())
-                h3 { "For the pictures measured here" }
-                p { "Each estimate, with its ratio to the peak of wgvae in brackets." }
-                (tables::estimates(&rows))
-                h3 { "For pictures measured with PyTorch" }
-                p { (DEVICE) ": reserved memory, by " a href=(SOURCE) { "InvokeAI's investigation" } "." }
-                (tables::published())
-            }
-        }
-    };
-    Ok(page.into_string())
+    let json = serde_json::to_string(reports)
+        .map_err(|error| Error::Format { file: "report".to_owned(), problem: error.to_string() })?;
+    // Nothing in the JSON can end its element.
+    let json = json.replace('<', "\\u003c");
+    let program = program();
+    let (script, style) = (hash(&program), hash(STYLE));
+    let policy = format!("default-src 'none'; img-src data:; script-src 'sha256-{script}'; style-src 'sha256-{style}'");
+    let plain = escaped(&table(reports));
+    Ok(format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>wgvae: memory report</title>
+<link rel="icon" href="data:,">
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>Memory of VAEs: predicted, measured, and estimated</h1>
+<main class="report"></main>
+<noscript><pre>{plain}</pre></noscript>
+<script type="application/json">{json}</script>
+<script type="module">{program}</script>
+</body>
+</html>
+"#
+    ))
 }
 
-fn introduction(rows: &[Row<'_>]) -> Markup {
-    let is_measured = |row: &&Row<'_>| row.measurement.measured.is_some();
-    let measured = rows.iter().filter(is_measured).count();
-    let of = |runs: Runs| {
-        let count = rows.iter().filter(is_measured).filter(|row| Runs::of(row.measurement) == runs).count();
-        (count > 0).then(|| runs.count(count))
-    };
-    let counts: Vec<String> = Runs::all().filter_map(of).collect();
-    let exact = rows.iter().filter(|row| is_exact(row.measurement)).count();
-    html! {
-        p.lead {
-            @if counts.is_empty() { "Nothing" } @else { (listed(&counts)) }
-            " measured, each in a process of its own; "
-            @if rows.len() > measured { (rows.len() - measured) " failed; " }
-            "in " (exact) " of " (measured) " the measured peak equals the predicted one to the byte."
-        }
-    }
+/// Joins the modules into one: their names are known to each other without imports.
+fn program() -> String {
+    let lines = MODULES.iter().flat_map(|module| module.lines()).filter(|line| !line.starts_with("import "));
+    lines.flat_map(|line| [line.strip_prefix("export ").unwrap_or(line), "\n"]).collect()
 }
 
-/// Joins parts of a sentence, with "and" before the last.
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [rest @ .., before, last] => [rest, &[format!("{before} and {last}")]].concat().join(", "),
-        others => others.concat(),
-    }
+/// Returns the hash of an element's text as a Content Security Policy names it.
+fn hash(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text))
 }
 
-/// Returns true if the measured peak equals the predicted one.
-fn is_exact(row: &Measurement) -> bool {
-    matches!((row.predicted, row.measured), (Some(predicted), Some(measured)) if predicted.peak == measured.ledger_peak)
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-fn show(figure: &Figure) -> Markup {
-    html! {
-        figure {
-            figcaption { (figure.title) }
-            div.plot role="img" aria-label=(figure.title) { (PreEscaped(&figure.svg)) }
-            ul.legend {
-                @for entry in &figure.legend { li { span style=(color(entry)) { (entry.symbol) } " " (entry.text) } }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_imports_nothing_and_no_line_of_an_import_is_left() {
+        for module in MODULES {
+            for line in module.lines().filter(|line| line.starts_with("import ")) {
+                assert!(line.contains(" from './") && line.ends_with(".js';"), "one line from beside it: {line}");
             }
         }
-    }
-}
-
-fn color(entry: &Entry) -> String {
-    let RGBColor(red, green, blue) = entry.color;
-    format!("color:#{red:02x}{green:02x}{blue:02x}")
-}
-
-fn estimates() -> Markup {
-    html! {
-        p { "Formulas for a picture of H x W pixels with E bytes an element." }
-        div.scroll { table {
-            thead { tr { th { "estimate" } th { "formula" } th { "source" } } }
-            tbody { @for estimator in Estimator::ALL {
-                @let (source, address) = estimator.source();
-                tr {
-                    th scope="row" { (estimator.name()) }
-                    td.wrap { (estimator.formula()) }
-                    td.wrap { @match address { Some(address) => a href=(address) { (source) }, None => (source) } }
-                }
-            } }
-        } }
+        let program = program();
+        assert!(!program.contains("</script") && !program.contains("<!--"), "the element would end early");
+        assert!(program.lines().all(|line| !line.starts_with("import") && !line.starts_with("export")), "{program}");
     }
 }

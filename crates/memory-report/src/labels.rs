@@ -1,7 +1,6 @@
-//! Short names of adapters, the same in tables and legends.
+//! Short names of adapters, as `view/adapters.js` has them, too.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
+use std::collections::HashMap;
 
 use crate::{Adapter, Machine, MemoryReport};
 
@@ -25,12 +24,6 @@ pub(super) fn labels(reports: &[MemoryReport]) -> Vec<Vec<String>> {
         report.adapters.iter().map(|adapter| label(&report.machine, adapter)).collect()
     };
     reports.iter().map(&mut of).collect()
-}
-
-/// Returns the distinct values in order of first appearance.
-pub(super) fn distinct<T: Eq + Hash + Clone>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = HashSet::new();
-    values.into_iter().filter(|value| seen.insert(value.clone())).collect()
 }
 
 /// Returns name and version of an adapter, without the details in brackets that drivers add.

@@ -2,19 +2,15 @@
 //! for programs to read, with today's common estimates for comparison.
 //!
 //! [`MemoryReport`] is the format, and [`merge`] reads it from files. [`text`] and [`html`] show
-//! reports, with charts that [`chart`] draws. Nothing here measures; the command line does.
+//! reports; the program in `view/` draws them, here and on the web page. Nothing here measures; the
+//! command line does.
 //!
 //! This crate serves the command line. Its interface changes without notice.
 
-pub mod chart;
-pub mod estimates;
 pub mod html;
 mod labels;
 pub mod merge;
-mod plots;
-pub mod published;
 mod read;
-mod rows;
 mod runs;
 pub mod text;
 
@@ -78,24 +74,6 @@ pub struct Adapter {
     pub pci_id: String,
     /// Limits for plans.
     pub limits: DeviceLimits,
-}
-
-impl Adapter {
-    /// Returns the name of the manufacturer, by its PCI vendor id.
-    pub fn vendor(&self) -> &str {
-        match self.pci_id.split(':').next().unwrap_or_default() {
-            "10de" => "NVIDIA",
-            "1002" | "1022" => "AMD",
-            "8086" => "Intel",
-            "106b" => "Apple",
-            "13b5" => "Arm",
-            "5143" => "Qualcomm",
-            "1414" => "Microsoft",
-            "1ae0" => "Google",
-            "10005" => "Mesa",
-            _ => "unknown vendor",
-        }
-    }
 }
 
 /// Source of the weights of a measurement. Memory does not depend on it.
@@ -205,47 +183,9 @@ impl Measurement {
     pub fn size(&self) -> Size {
         Size { width: self.width, height: self.height }
     }
-
-    /// Returns the number of pixels of the picture.
-    pub fn pixels(&self) -> u64 {
-        u64::from(self.width) * u64::from(self.height)
-    }
-
-    /// Returns the bytes of one stored element.
-    pub fn element_bytes(&self) -> u64 {
-        self.storage.vec4_bytes() / 4
-    }
-
-    /// Returns the bytes that the allocator reserved, divided by the bytes that it handed out.
-    pub fn reserve_ratio(&self) -> Option<f64> {
-        let measured = self.measured?;
-        let (allocated, reserved) = (measured.allocator_allocated?, measured.allocator_reserved?);
-        (allocated > Bytes(0)).then(|| float(reserved) / float(allocated))
-    }
-
-    /// Returns the bytes besides the weights for each pixel and each byte of an element, which
-    /// `InvokeAI` calls the scaling constant. The first value is by the ledger, the second by the
-    /// allocator's reserved bytes. `None` for a clip, because its length does not show in its
-    /// memory.
-    pub fn implied_constants(&self) -> (Option<f64>, Option<f64>) {
-        let implied = |total: Bytes| {
-            if self.is_clip() {
-                return None;
-            }
-            let working = total.0.saturating_sub(self.predicted?.weights.0);
-            Some(float(Bytes(working)) / float(Bytes(self.pixels().checked_mul(self.element_bytes())?)))
-        };
-        let ledger = self.measured.and_then(|measured| implied(measured.ledger_peak));
-        (ledger, self.measured.and_then(|measured| measured.allocator_reserved).and_then(implied))
-    }
 }
 
 /// Deserializes a field that may be absent but not null.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for ratios that are shown with a few digits")]
-fn float(bytes: Bytes) -> f64 {
-    bytes.0 as f64
 }

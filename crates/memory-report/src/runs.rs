@@ -1,4 +1,4 @@
-//! Groups of measurements for tables and plots: decodes or encodes, of images or of clips.
+//! Groups of measurements for tables: decodes or encodes, of images or of clips.
 
 use crate::Measurement;
 use wgvae::Direction;
@@ -25,14 +25,5 @@ impl Runs {
     /// Returns the name of these runs.
     pub(super) fn name(self) -> String {
         format!("{}s{}", self.operation.name(), if self.are_clips { " of clips" } else { "" })
-    }
-
-    /// Returns a text for `count` of these runs.
-    pub(super) fn count(self, count: usize) -> String {
-        match (count, self.are_clips) {
-            (1, false) => format!("1 {}", self.operation.name()),
-            (1, true) => format!("1 {} of a clip", self.operation.name()),
-            _ => format!("{count} {}", self.name()),
-        }
     }
 }

@@ -77,7 +77,7 @@ fn bytes(bytes: Option<Bytes>) -> String {
 }
 
 /// Returns the name of the storage of weights and activations, for people.
-pub(super) fn storage_name(row: &Measurement) -> &'static str {
+fn storage_name(row: &Measurement) -> &'static str {
     match row.storage {
         wgvae::Storage::F32 => "f32",
         wgvae::Storage::F16 => "f16",

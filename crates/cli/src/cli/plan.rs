@@ -1,6 +1,7 @@
 //! `wgvae plan`.
 
 mod budgets;
+mod chart;
 mod clip;
 mod preview;
 

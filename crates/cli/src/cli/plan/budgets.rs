@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use wgvae::report::Plan;
 use wgvae::{Bytes, Error, Result};
 use wgvae_media::part_file::{check_writable, write_atomically};
-use wgvae_memory_report::chart::{Axis, COLORS, Chart, Line, Marks, Shape, WHITE, log2_bytes, svg};
 
+use super::chart::{Axis, Chart, log2_bytes, svg};
 use crate::cli::{PlanArgs, to_json};
 
 /// Cost of one budget, or the reason why it has no plan.
@@ -52,7 +52,7 @@ pub(super) fn compare(args: &PlanArgs, plan: impl Fn(Option<Bytes>) -> Result<Pl
         }
     }
     if let Some(path) = &args.svg {
-        write_atomically(path, picture(&rows, whole_macs)?.as_bytes())?;
+        write_atomically(path, picture(&rows, whole_macs).as_bytes())?;
     }
     Ok(if args.json { to_json(&json(&rows, whole_macs)) } else { table(&rows, whole_macs) })
 }
@@ -134,24 +134,25 @@ fn table(rows: &[Row], whole: u64) -> String {
     text
 }
 
-/// Draws three charts over the peak: predicted time, work, and bytes over the host's link.
+/// Draws three charts over the peak: predicted time, work, and bytes over the host's link. The
+/// colours are Okabe and Ito's, which people with any colour vision can tell apart.
 #[expect(clippy::cast_precision_loss, reason = "for a plot")]
-fn picture(rows: &[Row], whole: u64) -> Result<String> {
+fn picture(rows: &[Row], whole: u64) -> String {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.outcome.as_ref().ok()).collect();
     let gib = |cost: &Cost| cost.transferred.0 as f64 / f64::from(1 << 30);
-    let chart = |name: &str, color: usize, value: &dyn Fn(&Cost) -> f64| {
+    let chart = |name: &str, color: &'static str, value: &dyn Fn(&Cost) -> f64| {
         let points: Vec<(f64, f64)> = costs.iter().map(|cost| (log2_bytes(cost.peak), value(cost))).collect();
         Chart {
             x: Axis::bytes("predicted peak of memory", points.iter().map(|point| point.0)),
             y: Axis::linear(name, points.iter().map(|point| point.1)),
-            lines: vec![Line { points: points.clone(), color: COLORS[color], dashed: false, name: None }],
-            marks: vec![Marks { points, color: COLORS[color], shape: Shape::Circle }],
+            points,
+            color,
         }
     };
     let charts = [
-        chart("predicted seconds", 2, &|cost| cost.seconds),
-        chart("work, relative to the whole plan", 0, &|cost| work_ratio(cost.macs, whole)),
-        chart("GiB over the host's link", 1, &gib),
+        chart("predicted seconds", "#009e73", &|cost| cost.seconds),
+        chart("work, relative to the whole plan", "#0072b2", &|cost| work_ratio(cost.macs, whole)),
+        chart("GiB over the host's link", "#d55e00", &gib),
     ];
-    svg(&charts, (640, 360), Some(WHITE))
+    svg(&charts)
 }
