@@ -95,7 +95,7 @@ pub mod config {
 /// Files of weights, latents and images, and sources of their bytes.
 pub mod files {
     pub use crate::io::{
-        ByteSource, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents,
+        ByteSource, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents, StoredSpace,
         StoredTensor, TensorInfo, read_images, read_latents, write_latents,
     };
     #[cfg(not(target_arch = "wasm32"))]

@@ -120,7 +120,7 @@ impl Vae {
 
     /// Returns the size in pixels of the image that `latents` decode to.
     pub fn image_size(&self, latents: &Latents) -> Size {
-        self.config().image_size(latents.size(), latents.space())
+        self.config().image_size(latents.size(), latents.space(self.config()))
     }
 
     /// Allocates buffers and compiles kernels for `request`, unless that was the last one. Decoding
@@ -298,7 +298,7 @@ impl Vae {
         deliver: &mut DeliverRows<'_>,
     ) -> Result<Decoded<()>> {
         let (latents, index) = latents.checked(self.config())?;
-        let request = options.request(latents.size(), latents.space(), output);
+        let request = options.request(latents.size(), latents.space(self.config()), output);
         if let Some(mosaic) = Mosaic::new(self.config(), &request) {
             return self.decode_tiles(&request, &mosaic, (latents, index), control, deliver).await;
         }

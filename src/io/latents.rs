@@ -6,15 +6,14 @@ use super::array_file::ArrayFile;
 use super::safetensors::write_with_metadata;
 use super::source::ByteSource;
 use crate::error::Result;
-use crate::model::config::LatentSpace;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::ordered::Ordered as _;
 use crate::tensor::HostTensor;
 
 /// Default name of the tensor that is read, and name of the tensor that is written.
 pub const TENSOR: &str = "latents";
 
-/// Name of the tensor in `ComfyUI`'s .latent files, tried if a file has no `latents`. Its values
-/// are the VAE's own, because the sampler has already divided them by the model's scaling factor.
+/// Name of the tensor in `ComfyUI`'s .latent files, tried if a file has no `latents`.
 const COMFY_TENSOR: &str = "latent_tensor";
 
 /// An empty tensor in `ComfyUI`'s files. The files of its first weeks lack it; their values still
@@ -23,10 +22,6 @@ const COMFY_VERSION: &str = "latent_format_version_0";
 
 /// The scaling factor of those first files, which were SD 1's.
 const COMFY_FIRST_SCALE: f32 = 0.18215;
-
-/// Number of channels of `ComfyUI`'s latents for FLUX.2 and for LTX-2. They keep the scale of the
-/// diffusion model, because `ComfyUI`'s VAE undoes it. No other VAE has so many channels.
-const MODEL_SCALE_CHANNELS: u64 = 128;
 
 /// Metadata key in files that this crate writes: `true` if the values are the VAE's own, else
 /// `false`.
@@ -38,7 +33,32 @@ pub struct StoredLatents {
     /// The values.
     pub tensor: HostTensor,
     /// Their space.
-    pub space: LatentSpace,
+    pub space: StoredSpace,
+}
+
+/// Space of latents as far as their file tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoredSpace {
+    /// The file tells it, or a caller.
+    Known(LatentSpace),
+    /// `ComfyUI`'s: [`AutoencoderConfig::space_in_comfyui`].
+    OfComfyUi,
+}
+
+impl From<LatentSpace> for StoredSpace {
+    fn from(space: LatentSpace) -> Self {
+        Self::Known(space)
+    }
+}
+
+impl StoredSpace {
+    /// Returns the space for a model of this `config`, of latents with `channels` channels.
+    pub fn of(self, config: &AutoencoderConfig, channels: u32) -> LatentSpace {
+        match self {
+            Self::Known(space) => space,
+            Self::OfComfyUi => config.space_in_comfyui(channels),
+        }
+    }
 }
 
 /// Reads the array of a .npy file, or the tensor `name` of a .safetensors or .latent file. Without
@@ -59,7 +79,7 @@ pub async fn read_latents(source: &dyn ByteSource, name: Option<&str>) -> Result
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredScale {
     /// The space of the values.
-    pub(super) space: LatentSpace,
+    pub(super) space: StoredSpace,
     /// True if the file is from `ComfyUI`'s first weeks.
     first_comfy: bool,
 }
@@ -77,13 +97,12 @@ impl StoredScale {
 pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<(ArrayFile, StoredScale)> {
     let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
     let scale = match &file {
-        ArrayFile::Npy(_) => StoredScale { space: LatentSpace::Model, first_comfy: false },
+        ArrayFile::Npy(_) => StoredScale { space: LatentSpace::Model.into(), first_comfy: false },
         ArrayFile::Safetensors { header, name } => {
-            let has_model_scale = matches!(header.tensors[name].shape[..], [_, MODEL_SCALE_CHANNELS, _, _, ..]);
-            let is_comfy = name == COMFY_TENSOR && !has_model_scale;
-            let unscaled = is_comfy || header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
+            let is_comfy = name == COMFY_TENSOR;
+            let unscaled = header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
             StoredScale {
-                space: LatentSpace::from_unscaled(unscaled),
+                space: if is_comfy { StoredSpace::OfComfyUi } else { LatentSpace::from_unscaled(unscaled).into() },
                 first_comfy: is_comfy && !header.tensors.contains_key(COMFY_VERSION),
             }
         }
@@ -91,13 +110,13 @@ pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) ->
     Ok((file, scale))
 }
 
-/// Makes a .safetensors file of `latents`. [`read_latents`] reads them back, including their space.
-/// `facts` are stored as metadata, for people.
+/// Makes a .safetensors file of latents in `space`. [`read_latents`] reads them back, including
+/// their space. `facts` are stored as metadata, for people.
 ///
 /// # Errors
 /// [`Error::Input`](crate::Error::Input) if the number of values does not match the shape.
-pub fn write_latents(latents: &StoredLatents, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
-    write_with_metadata(&[(TENSOR, &latents.tensor)], &metadata(latents.space, facts))
+pub fn write_latents(latents: &HostTensor, space: LatentSpace, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
+    write_with_metadata(&[(TENSOR, latents)], &metadata(space, facts))
 }
 
 /// Makes the metadata of such a file: `unscaled` and `facts`.

@@ -25,7 +25,7 @@ pub use self::checkpoint::{Checkpoint, LatentScale, Parameters, StoredTensor};
 #[cfg(not(target_arch = "wasm32"))]
 pub use self::file::FileSource;
 pub use self::images::read_images;
-pub use self::latents::{StoredLatents, read_latents, write_latents};
+pub use self::latents::{StoredLatents, StoredSpace, read_latents, write_latents};
 pub use self::names::Layout;
 pub use self::safetensors::{ElementType, TensorInfo};
 pub use self::source::{ByteSource, MemorySource, ReadFuture};

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Control, RunReport};
 use crate::gpu::Input;
 use crate::io::clips::TimeFactor;
-use crate::model::config::{LatentSpace, Starts};
+use crate::model::config::{AutoencoderConfig, LatentSpace, Starts};
 use crate::plan::turns::Turn;
 use crate::plan::{Output, Plan};
 use crate::tensor::Size;
@@ -39,7 +39,7 @@ use crate::tensor::Size;
 ///
 /// /// `latents`: `[t, c, h, w]`, one image for each frame of latents.
 /// async fn decode(vae: &mut Vae, latents: &Latents) -> wgvae::Result<Vec<Pixels>> {
-///     let (size, space, options) = (latents.size(), latents.space(), DecodeOptions::default());
+///     let (size, space, options) = (latents.size(), latents.space(vae.config()), DecodeOptions::default());
 ///     let mut clip = vae.decode_clip(size, space, PixelFormat::Rgba8, &options).await?;
 ///     let mut frames = Vec::new();
 ///     for index in 0..latents.count() {
@@ -157,7 +157,7 @@ impl Vae {
         control: &mut Control<'_>,
         sink: &mut dyn FnMut(Pixels) -> Result<()>,
     ) -> Result<(RunReport, Option<Fallback>)> {
-        clip.check_latents(latents.batch)?;
+        clip.check_latents(latents.batch, self.config())?;
         let latents = latents.checked(self.config())?;
         Box::pin(self.decode_pixels(clip, Some(latents), control, sink)).await
     }
@@ -382,7 +382,7 @@ impl ClipState {
 
     /// Checks that `latents` have the size, the channels and the space that the clip began with,
     /// and that it has not been finished.
-    fn check_latents(&self, latents: &Latents) -> Result<()> {
+    fn check_latents(&self, latents: &Latents, config: &AutoencoderConfig) -> Result<()> {
         if let Some(count) = self.latents {
             return Err(Error::input("latents of the clip", format!("{count}, as the clip is finished"), "more"));
         }
@@ -395,14 +395,15 @@ impl ClipState {
                 format!("{} of {}", latents.channels(), latents.size()),
             ));
         }
-        if latents.space() == space {
+        let found = latents.space(config);
+        if found == space {
             return Ok(());
         }
         let name = |space| match space {
             LatentSpace::Model => "latents in the diffusion model's scale",
             LatentSpace::Vae => "the VAE's own latents",
         };
-        Err(Error::input("latents of the clip", format!("{}, as the clip began", name(space)), name(latents.space())))
+        Err(Error::input("latents of the clip", format!("{}, as the clip began", name(space)), name(found)))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 #[cfg(target_arch = "wasm32")]
 use crate::gpu::ForeignBuffer;
 use crate::gpu::Input;
-use crate::io::StoredLatents;
+use crate::io::{StoredLatents, StoredSpace};
 use crate::model::config::{AutoencoderConfig, FAMILIES, LatentSpace};
 use crate::plan::PlaneExtents;
 use crate::tensor::{HostTensor, MAX_PIXELS, Size};
@@ -19,7 +19,7 @@ pub struct Latents {
     channels: u32,
     size: Size,
     content: Content,
-    space: LatentSpace,
+    space: StoredSpace,
     /// Number of layers, or frames, of a tensor `[n, c, layers, h, w]`: each is an image. 1 for
     /// other tensors.
     layers: u32,
@@ -96,7 +96,7 @@ impl Latents {
             Some(layers) => layers_first(&tensor.data, channels, layers, size),
         };
         let (content, layers) = (Content::Host(data), layers.unwrap_or(1));
-        Ok(Self { count, channels, size, content, space: LatentSpace::Model, layers })
+        Ok(Self { count, channels, size, content, space: LatentSpace::Model.into(), layers })
     }
 
     /// Takes latents that were read from a file.
@@ -109,18 +109,24 @@ impl Latents {
 
     /// Says that the values are in `space`.
     #[must_use]
-    pub fn in_space(self, space: LatentSpace) -> Self {
-        Self { space, ..self }
+    pub fn in_space(self, space: impl Into<StoredSpace>) -> Self {
+        Self { space: space.into(), ..self }
     }
 
     /// Says that the values are in `space`, in place.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn set_space(&mut self, space: LatentSpace) {
-        self.space = space;
+        self.space = space.into();
     }
 
-    /// Returns the space of the values.
-    pub fn space(&self) -> LatentSpace {
+    /// Returns the space of the values for a model of this `config`, which decides it for latents
+    /// of `ComfyUI`'s files.
+    pub fn space(&self, config: &AutoencoderConfig) -> LatentSpace {
+        self.space.of(config, self.channels)
+    }
+
+    /// Returns the space of the values as far as their file told it.
+    pub(crate) fn stored_space(&self) -> StoredSpace {
         self.space
     }
 
@@ -142,7 +148,7 @@ impl Latents {
             .map(|axis| u64::from(*axis))
             .fold(count.into(), u64::saturating_mul);
         let buffer = ForeignBuffer::new(buffer, offset, elements.saturating_mul(4))?;
-        let (content, space) = (Content::Foreign(buffer), LatentSpace::Model);
+        let (content, space) = (Content::Foreign(buffer), LatentSpace::Model.into());
         Ok(Self { count, channels, size, content, space, layers: 1 })
     }
 
@@ -157,13 +163,14 @@ impl Latents {
             let expected = "images, [n, c, h, w] or [c, h, w]; decode a clip as a clip";
             return Err(Error::input("latents", expected, found));
         }
-        let channels = config.channels(self.space);
+        let space = self.space(config);
+        let channels = config.channels(space);
         if self.channels == channels {
             return Ok(());
         }
-        let fitting = FAMILIES.iter().filter(|family| family.config().channels(self.space) == self.channels);
-        let is_other = self.channels == config.channels(self.space.other());
-        let (kind, names): (_, Vec<&str>) = match (is_other, self.space) {
+        let fitting = FAMILIES.iter().filter(|family| family.config().channels(space) == self.channels);
+        let is_other = self.channels == config.channels(space.other());
+        let (kind, names): (_, Vec<&str>) = match (is_other, space) {
             (true, LatentSpace::Vae) => {
                 (" for the VAE's own latents; these are the diffusion model's: omit unscaled", Vec::new())
             }

@@ -78,7 +78,8 @@ impl Latents {
     /// or they are on a GPU.
     pub fn reduced(&self, config: &AutoencoderConfig, max_side: u32) -> Result<Self> {
         self.check_channels(config)?;
-        self.reduced_by(config.decoded_step(self.space()), config.latent_step(self.space()), max_side)
+        let space = self.space(config);
+        self.reduced_by(config.decoded_step(space), config.latent_step(space), max_side)
     }
 
     /// Returns latents of a picture of at most `max_side` pixels a side. Squares of `cell` by
@@ -97,7 +98,7 @@ impl Latents {
             }
         }
         let shape = [self.count(), self.channels(), size.height, size.width].map(|extent| extent as usize).to_vec();
-        Ok(Self::new(HostTensor { shape, data })?.in_space(self.space()))
+        Ok(Self::new(HostTensor { shape, data })?.in_space(self.stored_space()))
     }
 }
 
@@ -108,7 +109,7 @@ impl<'a> At<'a, Latents> {
         let (batch, index) = self.checked(config)?;
         let shape = [batch.channels(), batch.size().height, batch.size().width].map(|extent| extent as usize).to_vec();
         let one = Latents::new(HostTensor { shape, data: batch.image(index)?.to_vec() })?;
-        Ok(one.in_space(batch.space()))
+        Ok(one.in_space(batch.stored_space()))
     }
 }
 

@@ -12,7 +12,7 @@ impl Latents {
     /// # Errors
     /// [`Error::Input`] if they are the VAE's own, and their scale is unknown.
     pub(crate) fn of_diffusion_model(self, config: &AutoencoderConfig) -> Result<Self> {
-        if self.space() == LatentSpace::Model {
+        if self.space(config) == LatentSpace::Model {
             return Ok(self);
         }
         config.check_own_latents()?;

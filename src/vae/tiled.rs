@@ -163,7 +163,7 @@ pub(super) fn latents_of(tile: &Tile, latents: &Latents, index: u32) -> Result<L
     }
     let shape = [latents.channels(), tile.size().height, tile.size().width];
     let shape = shape.map(|extent| extent as usize).to_vec();
-    Ok(Latents::new(HostTensor { shape, data })?.in_space(latents.space()))
+    Ok(Latents::new(HostTensor { shape, data })?.in_space(latents.stored_space()))
 }
 
 /// Turns an error about a pixel of a tile into one about a pixel of the image.

@@ -44,7 +44,7 @@ impl WebVae {
         // of this decode.
         self.in_own_space(latents);
         let latents = &latents.latents;
-        self.vae.free_unless(&decode.request(latents.size(), latents.space(), output));
+        self.vae.free_unless(&decode.request(latents.size(), latents.space(self.vae.config()), output));
         let before = self.begin(cancel);
         let mut listener = Listener::new(progress);
         let mut control = listener.control(cancel, options.submission_target);

@@ -52,8 +52,8 @@ pub(super) fn encoded_js(tensor: HostTensor, time: &[usize], unscaled: bool, rep
 }
 
 impl WebVae {
-    /// Returns the space of the latents of an encode or of a clip. A model that was loaded only for the
-    /// VAE's own may lack the diffusion model's scale.
+    /// Returns the space of the latents of an encode or of a clip. A model that was loaded only for
+    /// the VAE's own may lack the diffusion model's scale.
     pub(super) fn given_space(&self, options: &WebOptions) -> Result<LatentSpace> {
         if options.unscaled == Some(false) && self.space == LatentSpace::Vae {
             let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");

@@ -15,7 +15,7 @@ async fn decode(model: &str, latents: &str, picture: &str) -> Result<()> {
     let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
 
     let latents = Latents::stored(read_latents(&FileSource::open(latents)?, None).await?)?;
-    let request = Request::decode(latents.size(), latents.space());
+    let request = Request::decode(latents.size(), latents.space(vae.config()));
     println!("will take {}", vae.planner().plan(&request)?.peak());
     let decoded = vae.decode(&latents).await?;
 

@@ -1,13 +1,18 @@
 //! Latents in files: the choice of the tensor, and detection of the VAE's own scale.
 
 use pollster::block_on;
-use wgvae::files::{MemorySource, StoredLatents, read_images, read_latents, write_latents};
+use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::files::{MemorySource, StoredLatents, StoredSpace, read_images, read_latents, write_latents};
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::{read_header, write_safetensors};
 use wgvae::{HostTensor, LatentSpace, Latents, Result};
 
 fn values() -> HostTensor {
     HostTensor { shape: vec![1, 1, 2, 2], data: vec![0.5, -1.0, 2.0, 3.25] }
+}
+
+fn sd15() -> AutoencoderConfig {
+    Family::find("sd15").unwrap().config()
 }
 
 fn scaled(factor: f32) -> Vec<f32> {
@@ -27,24 +32,36 @@ fn read(tensors: &[(&str, &HostTensor)], name: Option<&str>) -> Result<StoredLat
 #[test]
 fn a_file_of_comfyui_holds_the_vaes_own_values() {
     let stored = read(&[("latent_tensor", &values()), ("latent_format_version_0", &nothing())], None).unwrap();
-    assert_eq!(stored, StoredLatents { tensor: values(), space: LatentSpace::Vae });
-    assert_eq!(Latents::stored(stored).unwrap().space(), LatentSpace::Vae);
+    assert_eq!(stored, StoredLatents { tensor: values(), space: StoredSpace::OfComfyUi });
+    assert_eq!(Latents::stored(stored).unwrap().space(&sd15()), LatentSpace::Vae);
 }
 
-/// Tests `ComfyUI`'s files for FLUX.2, whose VAE there undoes patches and batch norm, and for
-/// LTX-2, whose VAE undoes the statistics: saved latents have both.
+/// Tests `ComfyUI`'s files for models with 128 channels. FLUX.2's VAE there undoes patches and batch
+/// norm, and LTX-2's undoes the statistics, so saved latents have both. DC-AE's latents are scaled
+/// by a factor, which the sampler has undone.
 #[test]
-fn a_file_of_comfyui_for_flux2_or_ltx2_is_as_the_diffusion_model_leaves_it() {
-    for shape in [vec![1, 128, 1, 2], vec![1, 128, 1, 1, 2]] {
+fn a_file_of_comfyui_is_as_the_model_needs() {
+    for (family, shape, space) in [
+        ("flux2", vec![1, 128, 1, 2], LatentSpace::Model),
+        ("flux2", vec![1, 32, 2, 4], LatentSpace::Vae),
+        ("taef2", vec![1, 128, 1, 2], LatentSpace::Model),
+        ("ideogram4", vec![1, 128, 1, 2], LatentSpace::Model),
+        ("fibo2", vec![1, 32, 2, 4], LatentSpace::Vae),
+        ("ltx2", vec![1, 128, 1, 1, 2], LatentSpace::Model),
+        ("taeltx2_3", vec![1, 128, 1, 1, 2], LatentSpace::Model),
+        ("dc_ae_f64c128_in", vec![1, 128, 1, 2], LatentSpace::Vae),
+        ("dc_ae_f64c128_mix", vec![1, 128, 1, 2], LatentSpace::Vae),
+        ("sd15", vec![1, 4, 8, 8], LatentSpace::Vae),
+    ] {
         let tensor = HostTensor { shape, data: vec![0.5; 256] };
         let stored = read(&[("latent_tensor", &tensor), ("latent_format_version_0", &nothing())], None).unwrap();
-        assert_eq!(stored, StoredLatents { tensor, space: LatentSpace::Model });
+        assert_eq!(stored, StoredLatents { tensor, space: StoredSpace::OfComfyUi });
+        let config = Family::find(family).unwrap().config();
+        let latents = Latents::stored(stored).unwrap();
+        assert_eq!(latents.space(&config), space, "{family}");
+        latents.check_channels(&config).unwrap();
+        assert_eq!(latents.in_space(LatentSpace::Vae).space(&config), LatentSpace::Vae, "{family}");
     }
-    let own = HostTensor { shape: vec![1, 32, 2, 4], data: vec![0.5; 256] };
-    assert_eq!(
-        read(&[("latent_tensor", &own), ("latent_format_version_0", &nothing())], None).unwrap().space,
-        LatentSpace::Vae
-    );
 }
 
 /// Tests old files of `ComfyUI`: its `LoadLatent` multiplies them by the inverse of SD 1's factor,
@@ -53,13 +70,13 @@ fn a_file_of_comfyui_for_flux2_or_ltx2_is_as_the_diffusion_model_leaves_it() {
 fn an_old_file_of_comfyui_has_them_times_the_factor_of_sd_1() {
     let stored = read(&[("latent_tensor", &values())], None).unwrap();
     assert_eq!(stored.tensor.data, scaled(1.0 / 0.18215));
-    assert_eq!(stored.space, LatentSpace::Vae);
+    assert_eq!(stored.space.of(&sd15(), 4), LatentSpace::Vae);
     assert_eq!(read(&[("latent_tensor", &values())], Some("latent_tensor")).unwrap(), stored, "by its name");
 }
 
 #[test]
 fn other_names_are_as_the_diffusion_model_leaves_them() {
-    let plain = StoredLatents { tensor: values(), space: LatentSpace::Model };
+    let plain = StoredLatents { tensor: values(), space: LatentSpace::Model.into() };
     assert_eq!(read(&[("latents", &values())], None).unwrap(), plain);
     assert_eq!(
         read(&[("latent_tensor", &nothing()), ("latents", &values())], None).unwrap(),
@@ -67,21 +84,21 @@ fn other_names_are_as_the_diffusion_model_leaves_them() {
         "latents go first"
     );
     assert_eq!(read(&[("latent_tensor", &nothing()), ("z", &values())], Some("z")).unwrap(), plain);
-    assert_eq!(Latents::stored(plain).unwrap().space(), LatentSpace::Model);
+    assert_eq!(Latents::stored(plain).unwrap().space(&sd15()), LatentSpace::Model);
 }
 
 #[test]
 fn what_is_written_is_read_back_with_its_scale() {
     for space in [LatentSpace::Model, LatentSpace::Vae] {
-        let latents = StoredLatents { tensor: values(), space };
-        let file = write_latents(&latents, &[("family", "sd15".to_owned())]).unwrap();
+        let latents = StoredLatents { tensor: values(), space: space.into() };
+        let file = write_latents(&values(), space, &[("family", "sd15".to_owned())]).unwrap();
         assert_eq!(block_on(read_latents(&MemorySource::new("a.safetensors", file.clone()), None)).unwrap(), latents);
         let header = block_on(read_header(&MemorySource::new("a.safetensors", file))).unwrap();
         assert_eq!(header.metadata["family"], "sd15");
         assert_eq!(header.metadata["unscaled"], space.is_unscaled().to_string());
     }
-    let short = StoredLatents { tensor: HostTensor { shape: vec![5], data: vec![0.0; 4] }, space: LatentSpace::Model };
-    let text = write_latents(&short, &[]).unwrap_err().to_string();
+    let short = HostTensor { shape: vec![5], data: vec![0.0; 4] };
+    let text = write_latents(&short, LatentSpace::Model, &[]).unwrap_err().to_string();
     assert!(text.contains("data of shape [5]") && text.contains("4 elements"), "{text}");
 }
 

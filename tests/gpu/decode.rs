@@ -295,7 +295,7 @@ fn the_vaes_own_latents_prepare_once() {
     let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), LoadOptions::default())).unwrap();
     let own = Latents::new(fixture.latents).unwrap().in_space(LatentSpace::Vae);
     let options = DecodeOptions::default();
-    let request = options.request(own.size(), own.space(), PixelFormat::Rgba8);
+    let request = options.request(own.size(), LatentSpace::Vae, PixelFormat::Rgba8);
     block_on(vae.prepare(&request)).unwrap();
     let before = (gpu.ledger().created(), gpu.compiled().0);
     for _ in 0..2 {

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::super::latents::{StoredScale, find_latents};
+use super::super::latents::{StoredScale, StoredSpace, find_latents};
 use super::super::source::ByteSource;
 use super::array::{ClipArray, ClipAxes};
 use crate::error::{Error, Result};
-use crate::model::config::LatentSpace;
+use crate::model::config::{LTX2_CHANNELS, LatentSpace};
 use crate::tensor::HostTensor;
 
 /// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are
@@ -48,9 +48,14 @@ impl ClipLatents {
         self.array.axes()
     }
 
-    /// Returns the space of the latents, as the file states it.
+    /// Returns the space of the latents, as the file states it. `ComfyUI`'s are the VAE's own, and
+    /// LTX-2's the diffusion model's: of models for clips, only that has as many channels. See
+    /// [`AutoencoderConfig::space_in_comfyui`](crate::config::AutoencoderConfig::space_in_comfyui).
     pub fn space(&self) -> LatentSpace {
-        self.scale.space
+        match self.scale.space {
+            StoredSpace::Known(space) => space,
+            StoredSpace::OfComfyUi => LatentSpace::from_unscaled(self.axes().channels != LTX2_CHANNELS),
+        }
     }
 
     /// Reads only `frames`, as `[c, frames, h, w]`.

@@ -33,6 +33,9 @@ impl LatentSpace {
     }
 }
 
+/// Number of channels of LTX-2's latents.
+pub(crate) const LTX2_CHANNELS: u32 = 128;
+
 /// Order of the squares of `patch` by `patch` own latent pixels in the diffusion model's latents.
 /// Each channel of each place in a square has its own statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -66,7 +66,8 @@ pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     files.iter().try_for_each(|file| check_writable(file))?;
     let checkpoint = args.model.open().await?;
     args.check(&latents, &checkpoint)?;
-    let image = checkpoint.config().image_size(latents.size(), latents.space());
+    let config = checkpoint.config();
+    let image = config.image_size(latents.size(), latents.space(config));
     format.check_size(&args.output, image)?;
     let blends: Result<Vec<Tiling>> =
         tilings.iter().map(|&name| args.tiles.compared(name, checkpoint.config())).collect();
@@ -120,7 +121,7 @@ impl CompareTilingArgs {
         let fits = latents.check_channels(checkpoint.config());
         fits.map_err(|error| in_file(error, self.latents.display()))?;
         checkpoint.check_decoder()?;
-        checkpoint.check_space(latents.space())
+        checkpoint.check_space(latents.space(checkpoint.config()))
     }
 
     async fn decode(
@@ -132,7 +133,7 @@ impl CompareTilingArgs {
     ) -> Result<Decode> {
         let device = open_device(&self.device, &self.elements).await?;
         let options = DecodeOptions { tiling, ..DecodeOptions::default() };
-        let request = options.request(latents.size(), latents.space(), PixelFormat::Raw);
+        let request = options.request(latents.size(), latents.space(checkpoint.config()), PixelFormat::Raw);
         let wanted = LoadOptions::for_request(&request, self.elements.precision());
         let mut vae = load(&device, checkpoint, wanted).await?;
         let predicted = vae.planner().plan(&request)?.peak();

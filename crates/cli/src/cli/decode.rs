@@ -128,11 +128,12 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     checkpoint.check_decoder()?;
     files.say_lost_alpha(checkpoint.config().out_channels);
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;
-    checkpoint.check_space(latents.space())?;
+    let space = latents.space(checkpoint.config());
+    checkpoint.check_space(space)?;
 
     let device = open_device(&args.device, &args.elements).await?;
     let options = args.options(tiling);
-    let request = options.request(latents.size(), latents.space(), files.format());
+    let request = options.request(latents.size(), space, files.format());
     let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
     let total = u64::from(latents.count()) * u64::from(args.repeat);
     let mut session = Session::new("decode", &device, &interrupt, Some(total));

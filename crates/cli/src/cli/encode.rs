@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use wgvae::config::AutoencoderConfig;
-use wgvae::files::{FileSource, LatentScale, StoredLatents};
+use wgvae::files::{FileSource, LatentScale};
 use wgvae::images::Posterior;
 use wgvae::internals::clips::is_clip;
 use wgvae::model::networks::encoded_channels;
@@ -373,11 +373,7 @@ impl Work<'_, '_> {
             }
         }
         let tensor = stack.into_tensor();
-        let encoding = if args.moments {
-            Encoding::Moments(tensor)
-        } else {
-            Encoding::Latents(StoredLatents { tensor, space: args.space() })
-        };
+        let encoding = if args.moments { Encoding::Moments(tensor) } else { Encoding::Latents(tensor, args.space()) };
         self.output.bytes(&encoding, &self.facts)
     }
 }

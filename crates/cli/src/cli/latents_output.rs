@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use wgvae::files::{StoredLatents, write_latents};
+use wgvae::files::write_latents;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::write_with_metadata;
-use wgvae::{Error, HostTensor, Result};
+use wgvae::{Error, HostTensor, LatentSpace, Result};
 use wgvae_media::image_file::numbered;
 use wgvae_media::part_file::check_writable;
 
@@ -56,7 +56,8 @@ impl LatentsFormat {
 /// Content of an output file.
 #[derive(Debug)]
 pub(super) enum Encoding {
-    Latents(StoredLatents),
+    /// Latents `[n, c, h, w]` in this space.
+    Latents(HostTensor, LatentSpace),
     /// Moments `[n, 2 c, h, w]`: means, then log variances.
     Moments(HostTensor),
 }
@@ -116,10 +117,8 @@ impl LatentsOutput {
     /// room for them.
     pub(super) fn bytes(&self, encoding: &Encoding, facts: &[(&'static str, String)]) -> Result<Vec<u8>> {
         match (self.format, encoding) {
-            (LatentsFormat::Npy, Encoding::Latents(StoredLatents { tensor, .. }) | Encoding::Moments(tensor)) => {
-                Ok(write_npy(tensor))
-            }
-            (LatentsFormat::Safetensors, Encoding::Latents(latents)) => write_latents(latents, facts),
+            (LatentsFormat::Npy, Encoding::Latents(tensor, _) | Encoding::Moments(tensor)) => Ok(write_npy(tensor)),
+            (LatentsFormat::Safetensors, Encoding::Latents(tensor, space)) => write_latents(tensor, *space, facts),
             (LatentsFormat::Safetensors, Encoding::Moments(tensor)) => {
                 write_with_metadata(&[(MOMENTS, tensor)], &facts.iter().cloned().collect())
             }

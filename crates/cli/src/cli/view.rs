@@ -122,12 +122,13 @@ impl ViewArgs {
         let config = checkpoint.config();
         checkpoint.check_decoder()?;
         let small = latents.reduced(config, self.preview).map_err(|error| self.named(error))?;
-        checkpoint.check_space(small.space())?;
-        let size = config.image_size(small.size(), small.space());
+        let space = small.space(config);
+        checkpoint.check_space(space)?;
+        let size = config.image_size(small.size(), space);
 
         let device = open_device(&self.device, &ElementArgs::AUTO).await?;
         let options = DecodeOptions::default();
-        let request = options.request(small.size(), small.space(), PixelFormat::Rgba8);
+        let request = options.request(small.size(), space, PixelFormat::Rgba8);
         let mut vae =
             load(&device, &checkpoint, LoadOptions::for_request(&request, ElementArgs::AUTO.precision())).await?;
         let mut session = Session::new("decode", &device, interrupt, Some(1));

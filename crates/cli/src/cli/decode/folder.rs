@@ -44,7 +44,7 @@ pub(super) async fn run(args: &DecodeArgs, interrupt: &Interrupt) -> Result<Stri
     let device = open_device(&args.device, &args.elements).await?;
     let options = args.options(tiling);
     let format = files.format();
-    let mut request = options.request(first.size(), first.space(), format);
+    let mut request = options.request(first.size(), first.space(checkpoint.config()), format);
     let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
     let total = jobs.iter().map(|job| job.images as u64 * u64::from(args.repeat)).sum();
     let mut session = Session::new("decode", &device, interrupt, Some(total));
@@ -54,7 +54,7 @@ pub(super) async fn run(args: &DecodeArgs, interrupt: &Interrupt) -> Result<Stri
             let (latents, mut files) = open(args, job, &checkpoint).await?;
             session.decode_all(&mut vae, &latents, &options, args.repeat, &mut files).await?;
             interrupt.write(files.finish())?;
-            Ok::<_, Error>((latents.size(), latents.space()))
+            Ok::<_, Error>((latents.size(), latents.space(checkpoint.config())))
         };
         let (size, space) = decode.await.inspect_err(|_| tally.stopped_at(&job.latents))?;
         request = options.request(size, space, format);
@@ -126,6 +126,6 @@ async fn count(args: &DecodeArgs, input: &Path, config: &AutoencoderConfig) -> R
 async fn open(args: &DecodeArgs, job: &Job, checkpoint: &Checkpoint) -> Result<(Latents, OutputFiles)> {
     let latents = latents::read(&job.latents, args.tensor.as_deref()).await?;
     let latents = args.fitted(latents, &job.latents, checkpoint.config())?;
-    checkpoint.check_space(latents.space())?;
+    checkpoint.check_space(latents.space(checkpoint.config()))?;
     Ok((latents, OutputFiles::named(job.outputs.clone(), args.bit_depth, job.images)?))
 }

@@ -45,9 +45,12 @@ async fn stored(source: &dyn ByteSource) -> Option<String> {
 /// Returns the first family with the channels of `frame`. An image may be of a family for video,
 /// which come last, but a clip is of no other.
 fn guessed(source: &dyn ByteSource, frame: &Frame) -> Result<Chosen> {
-    let (channels, space) = (frame.latents.channels(), frame.latents.space());
+    let channels = frame.latents.channels();
     let known: Result<Vec<&Family>> = families().map(Family::find).collect();
-    let fits = known?.into_iter().filter(|family| family.config().channels(space) == channels);
+    let fits = known?.into_iter().filter(|family| {
+        let config = family.config();
+        config.channels(frame.latents.space(&config)) == channels
+    });
     let (likely, unlikely): (Vec<&Family>, _) = fits.partition(|family| family.config().has_time() == frame.is_of_clip);
     let fitting = if frame.is_of_clip { likely } else { [likely, unlikely].concat() };
     let Some(first) = fitting.first() else {
