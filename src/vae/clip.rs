@@ -39,7 +39,8 @@ use crate::tensor::Size;
 ///
 /// /// `latents`: `[t, c, h, w]`, one image for each frame of latents.
 /// async fn decode(vae: &mut Vae, latents: &Latents) -> wgvae::Result<Vec<Pixels>> {
-///     let (size, space, options) = (latents.size(), latents.space(vae.config()), DecodeOptions::default());
+///     let (size, space) = (latents.size(), latents.space(vae.config()));
+///     let options = DecodeOptions::default();
 ///     let mut clip = vae.decode_clip(size, space, PixelFormat::Rgba8, &options).await?;
 ///     let mut frames = Vec::new();
 ///     for index in 0..latents.count() {

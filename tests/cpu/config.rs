@@ -445,7 +445,6 @@ fn other_classes_of_diffusers_are_refused_by_name() {
         ("AutoencoderKLMochi", "the VAE of Mochi: ", "use diffusers' AutoencoderKLMochi"),
         ("PaellaVQModel", "stage A of Stable Cascade: ", "use diffusers' PaellaVQModel"),
         ("AutoencoderOobleck", "a model for sound: ", "use diffusers' class"),
-        ("RFD4ProteinaAutoencoder", "a model for proteins: ", "use diffusers' class"),
     ];
     for (class, name, instead) in cases {
         let text = class_refusal(class);

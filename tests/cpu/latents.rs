@@ -36,9 +36,9 @@ fn a_file_of_comfyui_holds_the_vaes_own_values() {
     assert_eq!(Latents::stored(stored).unwrap().space(&sd15()), LatentSpace::Vae);
 }
 
-/// Tests `ComfyUI`'s files for models with 128 channels. FLUX.2's VAE there undoes patches and batch
-/// norm, and LTX-2's undoes the statistics, so saved latents have both. DC-AE's latents are scaled
-/// by a factor, which the sampler has undone.
+/// Tests `ComfyUI`'s files for models with 128 channels. FLUX.2's VAE there undoes patches and
+/// batch norm, and LTX-2's undoes the statistics, so saved latents have both. DC-AE's latents are
+/// scaled by a factor, which the sampler has undone.
 #[test]
 fn a_file_of_comfyui_is_as_the_model_needs() {
     for (family, shape, space) in [

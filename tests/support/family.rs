@@ -110,7 +110,7 @@ pub(crate) fn check_family(golden: &Golden, name: &str, device: &Device, precisi
     decode_within_a_budget(name, &mut vae, &latents, (&whole, peak));
 }
 
-/// Returns the smallest budget that the planner finds for `request`, which has a budget of one byte.
+/// Returns the smallest budget that the planner finds for `request`, whose budget is one byte.
 fn smallest_budget(vae: &Vae, request: &Request) -> Bytes {
     match vae.planner().plan(request).map(Plans::into_first) {
         Err(Error::Budget { smallest, .. }) => smallest,

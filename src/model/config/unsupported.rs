@@ -24,6 +24,9 @@ impl fmt::Display for Unsupported {
 impl Unsupported {
     /// Returns the kind with the class `name` in diffusers.
     pub(super) fn of_class(name: &str) -> Option<&'static Self> {
+        if name.contains("Audio") || name.contains("Vocoder") {
+            return Some(&SOUND);
+        }
         ALL.iter().copied().find(|kind| kind.classes.contains(&name))
     }
 }
@@ -199,26 +202,9 @@ pub(crate) const OTHER_VIDEO: Unsupported = Unsupported {
 };
 
 const SOUND: Unsupported = Unsupported {
-    classes: &[
-        "AutoencoderKLKVAEAudio",
-        "AutoencoderKLLTX2Audio",
-        "AutoencoderKLMiniMaxH3Audio",
-        "AutoencoderOobleck",
-        "AutoencoderSAME",
-        "Cosmos3AVAEAudioTokenizer",
-        "LongCatAudioDiTVae",
-        "MMAudioVAE",
-        "MMAudioVocoder",
-        "MiniMaxMusic3Vocoder",
-    ],
+    // Also all with Audio or Vocoder in their names.
+    classes: &["AutoencoderOobleck", "AutoencoderSAME"],
     name: "a model for sound",
-    why: "wgvae is for pictures; use diffusers' class for it",
-    tiny: None,
-};
-
-const PROTEINS: Unsupported = Unsupported {
-    classes: &["RFD4ProteinaAutoencoder"],
-    name: "a model for proteins",
     why: "wgvae is for pictures; use diffusers' class for it",
     tiny: None,
 };
@@ -250,5 +236,4 @@ const ALL: &[&Unsupported] = &[
     &HUNYUAN_VIDEO,
     &OTHER_VIDEO,
     &SOUND,
-    &PROTEINS,
 ];
