@@ -62,6 +62,8 @@ def outcomes(folder: Path, name: str, options: list[str]) -> Outcomes:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if not report.exists():
             raise RuntimeError(f"{name}: pytest wrote no report:\n{done.stdout}{done.stderr}")
+        if options and "\n0 VAEs ran on wgvae" in done.stdout:
+            raise RuntimeError(f"{name}: expected VAEs of a class that wgvae has, found none")
         return {
             f"{case.get('classname')}.{case.get('name')}": outcome(case)
             for case in ElementTree.parse(report).iter("testcase")
