@@ -21,7 +21,7 @@ pub use self::dc::{Dc, DcBlock, DcLevel, DcNorm};
 pub use self::families::{FAMILIES, Family};
 pub use self::hunyuan_video::HunyuanVideo;
 pub use self::json::is_supported_class;
-pub(crate) use self::latents::LTX2_CHANNELS;
+use self::latents::LTX2_CHANNELS;
 pub use self::latents::{LatentSpace, OwnLatents, Packing};
 pub use self::ltx2::{Ltx2, Ltx2Level, SizeChange};
 pub(crate) use self::network::Halves;
@@ -292,16 +292,16 @@ impl AutoencoderConfig {
 
     /// Returns the space of latents with `channels` channels in `ComfyUI`'s files for this model.
     /// They are the VAE's own, because the sampler has already undone the diffusion model's scale.
-    /// Only latents of LTX-2 and packed ones, of FLUX.2 and its relatives, keep that scale: there,
-    /// `ComfyUI`'s VAE undoes it.
+    /// Only latents of LTX-2 and `SeedVR2`, and packed ones, of FLUX.2 and its relatives, keep that
+    /// scale: there, `ComfyUI`'s VAE undoes it.
     pub fn space_in_comfyui(&self, channels: u32) -> LatentSpace {
         let is_packed = self.patch_side(LatentSpace::Model) > 1 && channels == self.model_channels();
-        let is_ltx2 = match self.network {
-            Network::Ltx2(_) => true,
+        let keeps_scale = match self.network {
+            Network::Ltx2(_) | Network::SeedVr(_) => true,
             Network::Tiny(_) => self.latent_channels == LTX2_CHANNELS,
-            Network::Kl(_) | Network::Wan(_) | Network::HunyuanVideo(_) | Network::SeedVr(_) | Network::Dc(_) => false,
+            Network::Kl(_) | Network::Wan(_) | Network::HunyuanVideo(_) | Network::Dc(_) => false,
         };
-        LatentSpace::from_unscaled(!is_packed && !is_ltx2)
+        LatentSpace::from_unscaled(!is_packed && !keeps_scale)
     }
 
     /// Returns the side of the square of pixels that one latent pixel holds in its channels.

@@ -168,7 +168,8 @@ impl Latents {
         if self.channels == channels {
             return Ok(());
         }
-        let fitting = FAMILIES.iter().filter(|family| family.config().channels(space) == self.channels);
+        let fits = |config: &AutoencoderConfig| config.channels(self.space(config)) == self.channels;
+        let fitting = FAMILIES.iter().filter(|family| fits(&family.config()));
         let is_other = self.channels == config.channels(space.other());
         let (kind, names): (_, Vec<&str>) = match (is_other, space) {
             (true, LatentSpace::Vae) => {

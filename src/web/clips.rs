@@ -8,6 +8,7 @@ use super::encode::encoded_js;
 use super::images::WebImages;
 use super::latents::WebLatents;
 use super::options::WebOptions;
+use super::planner::WebPlanner;
 use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
 use crate::io::clips::{ClipAxes, ClipLatents};
@@ -40,10 +41,10 @@ impl WebClipLatents {
         vec![channels.into(), frames as f64, size.height.into(), size.width.into()]
     }
 
-    /// True if the latents are the VAE's own.
+    /// True if the latents are the VAE's own, for the model of `planner`.
     #[wasm_bindgen(js_name = areUnscaled)]
-    pub fn are_unscaled(&self) -> bool {
-        self.clip.space().is_unscaled()
+    pub fn are_unscaled(&self, planner: &WebPlanner) -> bool {
+        self.clip.space(planner.config()).is_unscaled()
     }
 
     /// Reads frame `index` of the latents, `[1, c, h, w]`.
@@ -51,7 +52,7 @@ impl WebClipLatents {
         let read = self.clip.read(index.into()..u64::from(index) + 1).await;
         let HostTensor { shape, data } = self.rejection.pass_on(read)?;
         let latents = Latents::new(HostTensor { shape: vec![1, shape[0], shape[2], shape[3]], data })?;
-        Ok(WebLatents { latents: latents.in_space(self.clip.space()) })
+        Ok(WebLatents { latents: latents.in_space(self.clip.stored_space()) })
     }
 }
 

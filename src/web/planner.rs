@@ -9,7 +9,7 @@ use super::supposed::Supposed;
 use super::vae::WebVae;
 use super::{Result, from_js, to_js};
 use crate::direction::Direction;
-use crate::model::config::LatentSpace;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::plan::{Plan, PlanFacts, RunFacts};
 use crate::tensor::Bytes;
 use crate::vae::{Frames, LoadOptions, Planner, Plans};
@@ -96,6 +96,13 @@ impl ClipFacts {
             first: PlanWithTimeline::of(plans.first()),
             next: PlanWithTimeline::of(next),
         }
+    }
+}
+
+impl WebPlanner {
+    /// Returns the model's configuration.
+    pub(super) fn config(&self) -> &AutoencoderConfig {
+        self.planner.config()
     }
 }
 

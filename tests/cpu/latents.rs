@@ -36,9 +36,9 @@ fn a_file_of_comfyui_holds_the_vaes_own_values() {
     assert_eq!(Latents::stored(stored).unwrap().space(&sd15()), LatentSpace::Vae);
 }
 
-/// Tests `ComfyUI`'s files for models with 128 channels. FLUX.2's VAE there undoes patches and
-/// batch norm, and LTX-2's undoes the statistics, so saved latents have both. DC-AE's latents are
-/// scaled by a factor, which the sampler has undone.
+/// Tests `ComfyUI`'s files by model. FLUX.2's VAE there undoes patches and
+/// batch norm, LTX-2's undoes the statistics, and SeedVR2's its factor, so saved latents have them.
+/// DC-AE's latents are scaled by a factor, which the sampler has undone.
 #[test]
 fn a_file_of_comfyui_is_as_the_model_needs() {
     for (family, shape, space) in [
@@ -51,6 +51,8 @@ fn a_file_of_comfyui_is_as_the_model_needs() {
         ("taeltx2_3", vec![1, 128, 1, 1, 2], LatentSpace::Model),
         ("dc_ae_f64c128_in", vec![1, 128, 1, 2], LatentSpace::Vae),
         ("dc_ae_f64c128_mix", vec![1, 128, 1, 2], LatentSpace::Vae),
+        ("seedvr2", vec![1, 16, 1, 4, 4], LatentSpace::Model),
+        ("wan21", vec![1, 16, 1, 4, 4], LatentSpace::Vae),
         ("sd15", vec![1, 4, 8, 8], LatentSpace::Vae),
     ] {
         let tensor = HostTensor { shape, data: vec![0.5; 256] };

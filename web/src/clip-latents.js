@@ -31,14 +31,14 @@ export function partsOf(input) {
 }
 
 /**
- * @param {Wasm} wasm
+ * @param {import('./loaded.js').Loaded} loaded
  * @param {import('./index.js').ClipInput} input
  * @param {Values | undefined} parts of the input, as `partsOf` returns them
  * @param {import('./sources.js').Access} access
- * @param {number} channels of the model
  * @returns {Promise<ClipFrames>}
  */
-export async function openClipLatents(wasm, input, parts, access, channels) {
+export async function openClipLatents({ wasm, engine, info }, input, parts, access) {
+  const channels = info.latent_channels;
   if (parts) return { ...await ofParts(wasm, parts, access.signal, channels), count: framesOf(input) };
   const array = await arrayOf(input);
   if (array) return ofArray(wasm, array, channels);
@@ -58,7 +58,7 @@ export async function openClipLatents(wasm, input, parts, access, channels) {
       latents.free();
       source.release?.();
     };
-    return { width, height, unscaled: latents.areUnscaled(), count: frames, next: each(frames, read), free };
+    return { width, height, unscaled: latents.areUnscaled(engine.planner), count: frames, next: each(frames, read), free };
   } catch (error) {
     source.release?.();
     throw error;

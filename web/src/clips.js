@@ -74,7 +74,7 @@ export class Clips {
     checkOutput(output, FRAMES);
     if (fps !== undefined && output !== 'video-frame') throw mismatch('input', 'fps', 'the output video-frame beside it', output);
     const signal = loaded.signalOf(options.signal);
-    const opening = openClipLatents(loaded.wasm, input, parts, loaded.accessOf(signal), loaded.info.latent_channels);
+    const opening = openClipLatents(loaded, input, parts, loaded.accessOf(signal));
     const latents = await orAborted(opening, signal).catch((error) => {
       opening.then((late) => late.free(), () => {});
       throw wgvaeError(error);

@@ -1256,7 +1256,7 @@ export interface Planes {
  * count all tiles; the other fields belong to the tile that takes the most memory.
  */
 export interface Plan {
-  /** Number of tiles of a decode; 1 for a whole picture. */
+  /** Number of tiles; 1 for a whole picture and for an encode. */
   tiles?: number;
   /** Input: the latents, or the picture. */
   input: Planes;

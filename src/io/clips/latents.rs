@@ -6,7 +6,7 @@ use super::super::latents::{StoredScale, StoredSpace, find_latents};
 use super::super::source::ByteSource;
 use super::array::{ClipArray, ClipAxes};
 use crate::error::{Error, Result};
-use crate::model::config::{LTX2_CHANNELS, LatentSpace};
+use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::tensor::HostTensor;
 
 /// Latents of one clip, `[1, c, t, h, w]` or `[c, t, h, w]`, that stay in their file until they are
@@ -48,14 +48,15 @@ impl ClipLatents {
         self.array.axes()
     }
 
-    /// Returns the space of the latents, as the file states it. `ComfyUI`'s are the VAE's own, and
-    /// LTX-2's the diffusion model's: of models for clips, only that has as many channels. See
-    /// [`AutoencoderConfig::space_in_comfyui`](crate::config::AutoencoderConfig::space_in_comfyui).
-    pub fn space(&self) -> LatentSpace {
-        match self.scale.space {
-            StoredSpace::Known(space) => space,
-            StoredSpace::OfComfyUi => LatentSpace::from_unscaled(self.axes().channels != LTX2_CHANNELS),
-        }
+    /// Returns the space of the latents for a model of this `config`: the one that the file states,
+    /// or else [`AutoencoderConfig::space_in_comfyui`].
+    pub fn space(&self, config: &AutoencoderConfig) -> LatentSpace {
+        self.scale.space.of(config, self.axes().channels)
+    }
+
+    /// Returns what the file tells of the space.
+    pub fn stored_space(&self) -> StoredSpace {
+        self.scale.space
     }
 
     /// Reads only `frames`, as `[c, frames, h, w]`.

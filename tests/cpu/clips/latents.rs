@@ -104,8 +104,21 @@ fn whose_the_values_are_is_known_as_of_images() {
         assert_eq!(block_on(latents_shape(&MemorySource::new("a", file.clone()), None)).unwrap(), [1, 4, 2, 2, 2]);
         let clip = open(file).unwrap();
         let config = Family::find("sd15").unwrap().config();
-        assert_eq!(clip.space(), stored.space.of(&config, 4));
+        assert_eq!(clip.space(&config), stored.space.of(&config, 4));
         assert_eq!(block_on(clip.read(0..2)).unwrap().data, stored.tensor.data);
+    }
+}
+
+#[test]
+fn the_model_decides_the_space_of_clips_of_comfyui() {
+    let nothing = HostTensor { shape: vec![0], data: Vec::new() };
+    for (family, channels, space) in
+        [("ltx2", 128, LatentSpace::Model), ("seedvr2", 16, LatentSpace::Model), ("wan21", 16, LatentSpace::Vae)]
+    {
+        let whole = tensor(&[1, channels as usize, 2, 1, 1]);
+        let file = write_safetensors(&[("latent_tensor", &whole), ("latent_format_version_0", &nothing)]).unwrap();
+        let clip = block_on(ClipLatents::open(Box::new(MemorySource::new("a", file)), None, channels)).unwrap();
+        assert_eq!(clip.space(&Family::find(family).unwrap().config()), space, "{family}");
     }
 }
 

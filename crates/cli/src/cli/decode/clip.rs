@@ -40,7 +40,7 @@ pub(super) async fn run(
     let latents =
         latents::open_clip(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
             .await?;
-    let space = if args.unscaled { LatentSpace::Vae } else { latents.space() };
+    let space = if args.unscaled { LatentSpace::Vae } else { latents.space(config) };
     checkpoint.check_space(space)?;
     let axes = latents.axes();
     let size = config.image_size(axes.size, space);
