@@ -5,6 +5,7 @@ ComfyUI's object does not tell its file. The workflow does, if the loader is con
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import PurePath
@@ -57,10 +58,13 @@ def _name_of_file(prompt: Graph, unique_id: str | None) -> str | None:
         name = loader["inputs"][key]
     except (KeyError, TypeError, ValueError):
         return None
-    if output != wanted or not isinstance(name, str):
+    if output != wanted or not isinstance(name, str) or name == "pixel_space":
         return None
-    # In ComfyUI's list, a name without an ending is that of a tiny autoencoder.
-    return (prefix if PurePath(name).suffix else "vae_approx/") + name
+    # ComfyUI's loader lists tiny autoencoders, too: those for images without an ending.
+    loaders = getattr(sys.modules.get("nodes"), "VAELoader", None)
+    of_videos = () if prefix else getattr(loaders, "video_taes", ())
+    file = PurePath(name)
+    return ("vae_approx/" if not file.suffix or file.stem in of_videos else prefix) + name
 
 
 @lru_cache(maxsize=1)

@@ -305,6 +305,28 @@ def test_a_vae_of_comfyui_without_a_file_is_named(nodes: dict[str, Any]) -> None
                 call(nodes, name, vae=SimpleNamespace(), prompt=prompt, unique_id="2", **given)
 
 
+@pytest.mark.usefixtures("nodes")
+def test_files_of_comfyuis_loaders_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaders = SimpleNamespace(VAELoader=SimpleNamespace(video_taes=["taehv"]))
+    monkeypatch.setitem(sys.modules, "nodes", loaders)
+
+    def found(kind: str, key: str, name: str, output: int) -> str | None:
+        loader = {"class_type": kind, "inputs": {key: name}}
+        graph = {"1": loader, "2": {"inputs": {"vae": ["1", output]}}}
+        file: str | None = sys.modules["custom_nodes_wgvae.core"]._name_of_file(graph, "2")
+        return file
+
+    def vae(name: str) -> str | None:
+        return found("VAELoader", "vae_name", name, 0)
+
+    assert vae("taesd") == "vae_approx/taesd"
+    assert vae("taehv.safetensors") == "vae_approx/taehv.safetensors"
+    assert vae("ae.safetensors") == "ae.safetensors"
+    assert vae("pixel_space") is None
+    checkpoint = found("CheckpointLoaderSimple", "ckpt_name", "taehv.safetensors", 2)
+    assert checkpoint == "checkpoints/taehv.safetensors"
+
+
 def test_previews_are_small(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
     vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
     latents = normal(1, 2, 16, 6, 4)

@@ -572,3 +572,6 @@ def test_wrong_arguments_of_previews_are_named(pipe: Any) -> None:
     pipe.vae = diffusers.AutoencoderKL(**KL, scaling_factor=0.7)
     with pytest.raises(InputError, match="family='sdxl'"):
         preview_callback(pipe, show=print)
+    pipe.vae = diffusers.AutoencoderKLLTX2Video(latent_channels=128, block_out_channels=(8, 8, 8, 8))
+    with pytest.raises(InputError, match="pipe: expected .* time apart .* AutoencoderKLLTX2Video"):
+        preview_callback(pipe, show=print, family="ltx2")

@@ -235,8 +235,11 @@ fn a_name_without_hf_is_answered_with_a_hint() {
     for args in [&decode(name)[..], &plan(name), &["inspect", "--model", name]] {
         run(&folder, nowhere, args).failed("a name without hf:", 1, &words);
     }
-    // A path within folders is a path.
-    let path = run(&folder, nowhere, &plan("some/other/vae"));
+    // A folder of a repository, unless its first word is a folder here.
+    let (name, hint) = ("some/other/vae", "did you mean hf:some/other/vae?");
+    run(&folder, nowhere, &plan(name)).failed("a folder of a repository", 1, &[hint]);
+    std::fs::create_dir(folder.path("some")).unwrap();
+    let path = run(&folder, nowhere, &plan(name));
     assert!(path.code == Some(1) && !path.stderr.contains("did you mean"), "{path:?}");
 }
 

@@ -84,6 +84,8 @@ fn previews_are_planned() {
 
     let budget = [&["--family", "sdxl", "--memory-budget", "1GiB"], &sizes[..]].concat();
     plan(&budget).failed("a budget", 1, &["--preview", "no memory budget"]);
+    let adapter = ["--family", "sdxl", "--size", "64x64", "--preview", "64", "--adapter", "nowhere"];
+    plan(&adapter).failed("an adapter", 1, &["--preview", "no --adapter"]);
     let small = ["--family", "taesd", "--size", "64x64", "--preview", "7"];
     plan(&small).failed("no room for a latent", 1, &["--preview", "at least 8"]);
     for other in ["--encode", "--frames=1"] {

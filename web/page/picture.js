@@ -13,7 +13,7 @@ const NO_PICTURE = 'No picture yet';
 const DEVICES = {
   gpu: 'on your GPU',
   cpu: 'by a software GPU driver',
-  host: 'on the CPU, because the browser offers no GPU',
+  host: 'on the CPU, because WebGPU is not available here',
 };
 
 export class Picture {

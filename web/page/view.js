@@ -273,7 +273,7 @@ export class View {
     const sentence = message.charAt(0).toUpperCase() + message.slice(1);
     const item = listItem(code === 'cpu' ? '' : sentence);
     // Nothing is wrong: one quiet line, and the reason for those who ask.
-    if (code === 'cpu') item.append(foldedText('The browser offers no GPU, so the CPU computes', `${sentence}.`));
+    if (code === 'cpu') item.append(foldedText('WebGPU is not available here, so the CPU computes', `${sentence}.`));
     item.dataset.code = code;
     element('notices').append(item);
     if (code === 'cache-failed') setText('cache-size', 'unknown');

@@ -92,6 +92,7 @@ mod tests {
             "web/pkg/wgvae_cpu.js",
             "web/page/main.js",
             "assets/demo/latents.safetensors",
+            "crates/memory-report/src/view/report.css",
             "results/lavapipe-26.2.json",
         ] {
             assert!(is_kept(path), "{path}");

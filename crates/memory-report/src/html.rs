@@ -25,7 +25,7 @@ const MODULES: [&str; 12] = [
     include_str!("view/standalone.js"),
 ];
 
-const STYLE: &str = concat!(include_str!("view/standalone.css"), include_str!("view/report.css"));
+const STYLES: [&str; 2] = [include_str!("view/standalone.css"), include_str!("view/report.css")];
 
 /// Returns the page about `reports`. Without JavaScript it shows the table of [`table`].
 ///
@@ -36,9 +36,11 @@ pub fn page(reports: &[MemoryReport]) -> Result<String> {
         .map_err(|error| Error::Format { file: "report".to_owned(), problem: error.to_string() })?;
     // Nothing in the JSON can end its element.
     let json = json.replace('<', "\\u003c");
-    let program = program();
-    let (script, style) = (hash(&program), hash(STYLE));
-    let policy = format!("default-src 'none'; img-src data:; script-src 'sha256-{script}'; style-src 'sha256-{style}'");
+    let (program, style) = (program(), joined(STYLES.iter().flat_map(|style| style.lines())));
+    let (script_hash, style_hash) = (hash(&program), hash(&style));
+    let policy = format!(
+        "default-src 'none'; img-src data:; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}'"
+    );
     let plain = escaped(&table(reports));
     Ok(format!(
         r#"<!doctype html>
@@ -49,7 +51,7 @@ pub fn page(reports: &[MemoryReport]) -> Result<String> {
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>wgvae: memory report</title>
 <link rel="icon" href="data:,">
-<style>{STYLE}</style>
+<style>{style}</style>
 </head>
 <body>
 <h1>Memory of VAEs: predicted, measured, and estimated</h1>
@@ -66,7 +68,12 @@ pub fn page(reports: &[MemoryReport]) -> Result<String> {
 /// Joins the modules into one: their names are known to each other without imports.
 fn program() -> String {
     let lines = MODULES.iter().flat_map(|module| module.lines()).filter(|line| !line.starts_with("import "));
-    lines.flat_map(|line| [line.strip_prefix("export ").unwrap_or(line), "\n"]).collect()
+    joined(lines.map(|line| line.strip_prefix("export ").unwrap_or(line)))
+}
+
+/// Joins lines. Browsers hash a text with these line ends, whatever the checkout has.
+fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Returns the hash of an element's text as a Content Security Policy names it.

@@ -38,6 +38,9 @@ _FAMILIES: dict[tuple[str, int, float | None], str] = {
     ("AutoencoderKLWan", 48, None): "wan22",
 }
 
+_PACKED_WITH_TIME = ("AutoencoderKLLTXVideo", "AutoencoderKLLTX2Video")
+"""Classes whose pipelines pack frames, rows and columns into one axis."""
+
 
 def preview_callback(
     pipe: Any,
@@ -151,6 +154,9 @@ def _layout(pipe: Any, stated: str | None, needs_map: bool) -> _Layout:
     if channels is None:
         raise wrong("pipe", "a pipeline with a VAE", type(pipe).__name__)
     name = type(vae).__name__
+    if name in _PACKED_WITH_TIME:
+        expected = "a pipeline whose latents keep time apart from height and width"
+        raise wrong("pipe", expected, f"one with {name}")
     family = stated or _FAMILIES.get((name, channels, config.get("scaling_factor")))
     if family is None and needs_map:
         expected = "the published model of the latents, such as family='sdxl'"

@@ -17,10 +17,14 @@ pub(super) fn mapped_family<'a>(args: &'a PlanArgs, config: &AutoencoderConfig) 
 /// Shows what the linear map of `family` takes for latents of size `latents`.
 ///
 /// # Errors
-/// For a memory budget, and for a preview without room for one latent.
+/// For a memory budget or an adapter, and for a preview without room for one latent.
 pub(super) fn show(args: &PlanArgs, family: &str, latents: Size) -> Result<String> {
     if args.memory_budget.is_some() || !args.budgets.is_empty() {
         let expected = format!("no memory budget: the linear map of {family} takes no device memory");
+        return Err(Error::input("--preview", expected, "one"));
+    }
+    if args.adapter.is_some() {
+        let expected = format!("no --adapter: the linear map of {family} needs no device");
         return Err(Error::input("--preview", expected, "one"));
     }
     let side = args.preview.unwrap_or(u32::MAX);
@@ -34,7 +38,7 @@ pub(super) fn show(args: &PlanArgs, family: &str, latents: Size) -> Result<Strin
         }))
     } else {
         format!(
-            "preview of {size} pixels by the linear map of {family}: no weights, no device memory, {picture} of host memory for the picture\n"
+            "preview of {size} pixels by the linear map of {family}: no weights, no device memory, {picture} of host memory for the picture alone\n"
         )
     })
 }
