@@ -11,14 +11,22 @@ const SELECTION: [&str; 4] = ["--release", "--workspace", "--exclude", "xtask"];
 
 /// Returns a cargo command for all packages.
 pub(crate) fn selected(task: &str) -> Command {
-    let mut command = Command::new("cargo");
+    let mut command = cargo();
     command.arg(task).args(SELECTION);
     command
 }
 
-/// Runs cargo from the repository's root.
-pub(crate) fn cargo(arguments: &[&str]) -> Result<()> {
-    run(Command::new("cargo").args(arguments))
+/// Returns cargo without the variables that tell this program's package. Build scripts look at
+/// them, so without this a `cargo xtask test` after a `cargo t` would compile TLS and all that uses
+/// it again, and so would the next `cargo t`.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new("cargo");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 pub(crate) fn run(command: &mut Command) -> Result<()> {
@@ -44,4 +52,18 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("could not start {}", text(command)))?;
     ensure!(output.status.success(), "{} failed: {}", text(command), output.status);
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cargo;
+
+    #[test]
+    fn cargo_is_not_told_the_package_of_xtask() {
+        let command = cargo();
+        let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR"] {
+            assert!(removed.iter().any(|&found| found == name), "{name}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
 
-use crate::command::{output, run, succeeds};
+use crate::command::{cargo, output, run, succeeds};
 
 /// Oldest version of Node whose test runner and `fetch` the tests support.
 const NODE: u32 = 20;
@@ -14,7 +14,7 @@ const NODE: u32 = 20;
 /// Ensures a component of the Rust toolchain; rustup installs it if missing.
 pub(crate) fn ensure_component(name: &str) -> Result<()> {
     let tool = if name == "rustfmt" { "fmt" } else { name };
-    if succeeds(Command::new("cargo").args([tool, "--version"])) {
+    if succeeds(cargo().args([tool, "--version"])) {
         return Ok(());
     }
     eprintln!("xtask: {name} is missing; installing it with rustup");

@@ -18,7 +18,7 @@ use crate::{browser, gpu_day, isa, python, wasm, web, words};
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
-    cargo(&["build", "--release", "--package", "wgvae-cli"])?;
+    run(cargo().args(["build", "--release", "--package", "wgvae-cli"]))?;
     let mut demo = Command::new(wgvae());
     demo.arg("demo").arg("--output").arg(output);
     match ensure_adapter(&wgvae()) {
@@ -36,20 +36,20 @@ pub(crate) fn test(full: bool) -> Result<()> {
     let mut times = Times::default();
     times.step("format", || {
         ensure_component("rustfmt")?;
-        cargo(&["fmt", "--all", "--check"])
+        run(cargo().args(["fmt", "--all", "--check"]))
     })?;
     times.step("words", words::check)?;
     times.step("lints", || {
         ensure_component("clippy")?;
         // With xtask itself, which writes no program here: its dependencies are checked once.
         let lints = ["clippy", "--release", "--workspace", "--all-targets"];
-        run(Command::new("cargo").args(lints).args(["--", "-D", "warnings"]))?;
+        run(cargo().args(lints).args(["--", "-D", "warnings"]))?;
         wasm::lint()
     })?;
     times.step("building", || run(&mut build()))?;
     ensure_adapter(&wgvae())?;
     times.step("tests without a device, command line", || {
-        run(Command::new("cargo").args(["test", "--release", "--package", "xtask"]))?;
+        run(cargo().args(["test", "--release", "--package", "xtask"]))?;
         run(in_full(selected("test").args(["--bins", "--lib", "--test", "cpu", "--test", "cli"]), full))?;
         run(selected("test").arg("--doc"))
     })?;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::command::{output, run, succeeds};
+use crate::command::{cargo, output, run, succeeds};
 use crate::install::{apt_install, has_apt};
 use crate::paths::target;
 
@@ -83,7 +83,7 @@ impl Module {
 
 /// Builds a module for the browser. Returns its path.
 pub(crate) fn build(module: Module) -> Result<PathBuf> {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = cargo();
     cargo.args(["rustc", "--lib", "--target", TARGET, "--crate-type", "cdylib"]).args(module.arguments());
     if !has_target() {
         use_debian(&mut cargo)?;
@@ -102,7 +102,7 @@ pub(crate) fn lint() -> Result<()> {
         return Ok(());
     }
     for module in [Module::Gpu, Module::Cores] {
-        let mut clippy = Command::new("cargo");
+        let mut clippy = cargo();
         clippy.args(["clippy", "--lib", "--target", TARGET]).args(module.arguments());
         run(clippy.args(["--", "-D", "warnings"]))?;
     }
