@@ -434,8 +434,8 @@ def _unscaled(config: Mapping[str, Any]) -> bool:
     FLUX.2, LTX-2 and SeedVR2 are the exceptions: their latents are in the diffusion model's scale,
     and those of FLUX.2 are packed. Tiny autoencoders of LTX-2 have as many channels as its VAE.
     """
-    scaled = config["patch"] != 1 or config["network"] in ("ltx2", "seedvr")
-    return not scaled and config["latent_channels"] != 128
+    of_ltx2 = config["network"] == "tiny" and config["latent_channels"] == 128
+    return config["patch"] == 1 and config["network"] not in ("ltx2", "seedvr") and not of_ltx2
 
 
 Ratio = int | tuple[Callable[[int], int], int, int]

@@ -327,6 +327,27 @@ def test_files_of_comfyuis_loaders_are_found(monkeypatch: pytest.MonkeyPatch) ->
     assert checkpoint == "checkpoints/taehv.safetensors"
 
 
+@pytest.mark.parametrize(
+    ("network", "channels", "patch", "unscaled"),
+    [
+        ("kl", 4, 1, True),
+        ("kl", 32, 2, False),
+        ("wan", 16, 1, True),
+        ("seedvr", 16, 1, False),
+        ("ltx2", 128, 1, False),
+        ("tiny", 128, 1, False),
+        ("tiny", 4, 1, True),
+        ("dc", 128, 1, True),
+    ],
+)
+@pytest.mark.usefixtures("nodes")
+def test_scale_of_latents_in_comfyui(
+    network: str, channels: int, patch: int, unscaled: bool
+) -> None:
+    config = {"network": network, "latent_channels": channels, "patch": patch}
+    assert sys.modules["custom_nodes_wgvae.vae"]._unscaled(config) is unscaled
+
+
 def test_previews_are_small(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
     vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
     latents = normal(1, 2, 16, 6, 4)

@@ -331,8 +331,8 @@ struct PlanArgs {
     /// TAEHV's family
     #[arg(long, conflicts_with = "encode", requires = "frames")]
     preview_rate: bool,
-    /// Plan a preview of at most N pixels a side: the linear map of a family that has one, or else a
-    /// decode of fewer latents
+    /// Plan a preview of at most N pixels a side: the linear map of a family that has one, or else
+    /// a decode of fewer latents
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["encode", "frames"])]
     preview: Option<u32>,
     /// Most GPU memory to use, such as 512MiB
