@@ -11,7 +11,7 @@ import { explain } from '../../web/page/advice.js';
  * @param {string} code
  * @param {Partial<import('../../web/page/news.js').Problem>} facts
  */
-const explained = (code, facts) => explain({ code, message: '', during: 'ready', ...facts });
+const explained = (code, facts) => explain({ code, message: '', ...facts });
 
 describe('advice', () => {
   it('names budgets that suffice, in the unit of the field', () => {

@@ -1,7 +1,8 @@
 // @ts-check
 // Runs test files in both browsers, as many at once as the machine has cores: the files named on
 // the command line, or all. Each process of `run.mjs` takes one browser and some of the files, and
-// starts that browser once. Prints what a process printed when that process has ended.
+// starts that browser once. Prints what a process printed when that process has ended, and what a
+// failed one printed once more at the end, where it is found first.
 // `node tests/browser/all.mjs numbers page`
 
 import { spawn } from 'node:child_process';
@@ -31,13 +32,14 @@ const jobs = Array.from({ length: PARTS }, (_, part) => names.filter((_, index) 
   .filter((files) => files.length > 0)
   .flatMap((files) => KINDS.map((kind) => ({ kind, files })));
 
-/** @type {{ kind: string, files: string[], seconds: number, passed: boolean }[]} */
+/** @type {{ kind: string, files: string[], seconds: number, passed: boolean, printed: Buffer }[]} */
 const ended = [];
 const waiting = [...jobs];
 await Promise.all(Array.from({ length: AT_ONCE }, async () => {
   for (let job = waiting.shift(); job; job = waiting.shift()) ended.push(await run(job));
 }));
 for (const { kind, files, seconds, passed } of ended) console.log(`${seconds.toFixed(0).padStart(6)} s  ${kind}: ${files.join(' ')}${passed ? '' : ': failed'}`);
+for (const { passed, printed } of ended) if (!passed) process.stdout.write(printed);
 process.exitCode = ended.every(({ passed }) => passed) ? 0 : 1;
 
 /**
@@ -55,8 +57,9 @@ function run({ kind, files }) {
     child.once('error', reject);
     child.once('close', (code) => {
       const seconds = (performance.now() - begin) / 1000;
-      process.stdout.write(Buffer.concat([Buffer.from(`${kind}: ${files.join(' ')}\n`), ...printed]));
-      resolve({ kind, files, seconds, passed: code === 0 });
+      const all = Buffer.concat([Buffer.from(`${kind}: ${files.join(' ')}\n`), ...printed]);
+      process.stdout.write(all);
+      resolve({ kind, files, seconds, passed: code === 0, printed: all });
     });
   });
 }

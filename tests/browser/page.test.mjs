@@ -57,9 +57,15 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('takes files, plans before it decodes, and saves what is on the canvas', async () => {
     const page = await openSmall(session);
+    // Until a choice is taken up, nothing is ready to decode.
+    const answered = await page.$eval('#precision', (select) => {
+      select.dispatchEvent(new Event('change'));
+      return [document.body.dataset.state, /** @type {HTMLButtonElement} */ (document.querySelector('#decode')).disabled];
+    });
+    assert.deepEqual(answered, ['loading', true]);
     await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
-    await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name, {}, FILE);
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
+    assert.equal(await text(page, 'model-name'), FILE);
     await choose(page, 'input-file', join(folder(), 'latents.safetensors'));
     await reach(page, 'ready', 'failed');
     const plan = await text(page, 'plan');

@@ -318,7 +318,7 @@ function wordsOf(error) {
  * @param {string} message
  */
 function fail(code, message) {
-  view.problem({ code, message, during: 'idle' });
+  view.problem({ code, message });
 }
 
 /** @param {File[]} files */

@@ -66,11 +66,10 @@
  */
 
 /**
- * An error in words. `during`: the state in which it happened; `also`: the error of the other open
- * file; `offer`: a setting that would help; `ofDemo`: true if the demo's model is open for latents
- * of the user.
+ * An error in words. `also`: the error of the other open file; `offer`: a setting that would help;
+ * `ofDemo`: true if the demo's model is open for latents of the user.
  * @typedef {{ code: string, message: string, expected?: string, smallest?: number, seconds?:
- * number, during: State, also?: string, offer?: 'unscaled', ofDemo?: boolean }} Problem
+ * number, also?: string, offer?: 'unscaled', ofDemo?: boolean }} Problem
  */
 
 /** @typedef {'decode' | 'encode'} Operation */

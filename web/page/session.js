@@ -108,9 +108,7 @@ export function openFiles(files, kind) {
 /** @param {import('./news.js').Settings} changed all settings */
 export function change(changed) {
   settings = changed;
-  plans = [];
-  tell({ type: 'work', stages: ['load'] });
-  tell({ type: 'chosen', stops: underWay() });
+  acknowledge();
   begin();
 }
 
@@ -119,7 +117,7 @@ export function answer(may) {
   if (may) {
     if (model) {
       agreed.add(model);
-      tell({ type: 'chosen', name: nameOfModel(model) });
+      acknowledge(nameOfModel(model));
     }
     begin();
     return;
@@ -166,14 +164,23 @@ export function forgetKept() {
 function choose(choice, decodes = false) {
   const { files, model: ofModel = files && { files }, input: ofInput } = choice;
   const name = choice.name ?? (ofModel ? nameOfModel(ofModel) : new Input(ofInput ?? {}).name);
-  // Told at once, whatever the worker is doing.
-  tell({ type: 'work', stages: decodes ? ['load', 'later'] : ['load'] });
-  tell({ type: 'chosen', name, stops: underWay() });
   choices.push(choice);
   wantsDecode = decodes;
   wantedTiles = undefined;
-  plans = [];
+  acknowledge(name);
   begin();
+}
+
+/**
+ * Tells of a choice at once, whatever the worker is doing. No plan counts any more.
+ * @param {string} [name] of what is opened; none for settings
+ */
+function acknowledge(name) {
+  const stops = underWay();
+  plans = [];
+  tell({ type: 'work', stages: wantsDecode ? ['load', 'later'] : ['load'] });
+  setState('loading');
+  tell({ type: 'chosen', name, stops });
 }
 
 /** Returns the name of the work that a new choice stops; undefined if there is none. */
@@ -486,7 +493,7 @@ function setState(next) {
 function fail(error) {
   const [main, other] = error instanceof AggregateError ? error.errors : [error];
   const { code = 'unknown', message = String(main), expected, smallest, seconds, offer } = /** @type {Partial<WgvaeError> & { offer?: 'unscaled' }} */ (main ?? {});
-  const problem = { code, message, expected, smallest, seconds, offer, during: state, also: other?.message, ofDemo: hasOwnLatents() && model?.isDemo };
+  const problem = { code, message, expected, smallest, seconds, offer, also: other?.message, ofDemo: hasOwnLatents() && model?.isDemo };
   wantsDecode = false;
   wantedTiles = undefined;
   // The module is gone, and the decoder with it. Choosing the model again, or another setting,

@@ -91,7 +91,7 @@ export class View {
     element('problem-unscaled').hidden = problem.offer !== 'unscaled';
     const box = element('problem');
     box.hidden = false;
-    if (document.body.dataset.state === 'failed' || problem.during === 'starting') setText('status', title);
+    if (document.body.dataset.state === 'failed') setText('status', title);
     document.body.dataset.problem = problem.code;
     if (isWithoutGpu(problem.code)) showWithoutGpu();
     // The advice names them.
