@@ -27,6 +27,8 @@ mod clips;
 mod config;
 #[path = "cpu/convert.rs"]
 mod convert;
+#[path = "support/each_network.rs"]
+mod each_network;
 #[path = "cpu/families.rs"]
 mod families;
 #[path = "support/family.rs"]

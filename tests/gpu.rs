@@ -12,6 +12,8 @@ mod clip_runs;
 mod clips;
 #[path = "gpu/decode.rs"]
 mod decode;
+#[path = "support/each_network.rs"]
+mod each_network;
 #[path = "gpu/families.rs"]
 mod families;
 #[path = "support/family.rs"]
