@@ -42,6 +42,7 @@ pub mod kernels;
 mod limits;
 #[doc(hidden)]
 pub mod model;
+mod named;
 mod ordered;
 #[doc(hidden)]
 pub mod plan;
@@ -63,6 +64,7 @@ pub use execution::{Control, Progress};
 pub use gpu::{Gpu, GpuOptions};
 pub use io::Checkpoint;
 pub use model::config::LatentSpace;
+pub use named::Named;
 pub use tensor::{Bytes, HostTensor, Size, Storage};
 #[doc(no_inline)]
 pub use tiling::Tiling;

@@ -23,7 +23,6 @@ mod preview;
 mod selftest;
 mod source;
 mod supposed;
-mod tiles;
 mod vae;
 
 use std::alloc::{Layout, handle_alloc_error};

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::thread::{self, ThreadId};
 
 use parking_lot::{Mutex, MutexGuard};
+use wgvae::config::PaddingMode;
 use wgvae::files::Variant;
-use wgvae::{Checkpoint, Directions, Error, LoadOptions, Planner, Result, Vae};
+use wgvae::{Checkpoint, Directions, Error, LoadOptions, Named, Planner, Result, Vae};
 
 use crate::SIGNALS;
 use crate::errors::Stop;
@@ -39,7 +40,7 @@ impl Source {
             checkpoint = checkpoint.with_family(family)?;
         }
         if let Some(border) = &self.border {
-            checkpoint = checkpoint.with_border(border.parse()?)?;
+            checkpoint = checkpoint.with_border(PaddingMode::named(border)?)?;
         }
         if self.preview_rate { checkpoint.at_preview_rate() } else { Ok(checkpoint) }
     }

@@ -99,12 +99,9 @@ impl Model {
         options: Options,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let device = self.device(py)?;
-        let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
-        let load = self.load_options(&options);
-        run(py, progress, |watch| {
-            self.check_meaning(&device, &options)?;
-            images::decode(&device, load, &latents, &options, watch)
+        let latents = Array::new(latents, "latents", bfloat16, false);
+        self.call(py, latents, &options, progress, |device, load, latents, watch| {
+            images::decode(device, load, latents, &options, watch)
         })?
         .into_array(py)
     }
@@ -118,12 +115,9 @@ impl Model {
         options: Options,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let device = self.device(py)?;
-        let images = Array::new(images, "images", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
-        let load = self.load_options(&options);
-        run(py, progress, |watch| {
-            self.check_meaning(&device, &options)?;
-            images::encode(&device, load, &images, &options, watch)
+        let images = Array::new(images, "images", bfloat16, true);
+        self.call(py, images, &options, progress, |device, load, images, watch| {
+            images::encode(device, load, images, &options, watch)
         })?
         .into_array(py)
     }
@@ -138,12 +132,9 @@ impl Model {
         options: Options,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let device = self.device(py)?;
-        let latents = Array::new(latents, "latents", bfloat16, false).map_err(|stop| stop.into_exception(py))?;
-        let load = self.load_options(&options);
-        run(py, progress, |watch| {
-            self.check_meaning(&device, &options)?;
-            clip::decode(&device, load, &latents, &take, &options, watch)
+        let latents = Array::new(latents, "latents", bfloat16, false);
+        self.call(py, latents, &options, progress, |device, load, latents, watch| {
+            clip::decode(device, load, latents, &take, &options, watch)
         })
     }
 
@@ -157,12 +148,9 @@ impl Model {
         options: Options,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let device = self.device(py)?;
-        let frames = Array::new(frames, "frames", bfloat16, true).map_err(|stop| stop.into_exception(py))?;
-        let load = self.load_options(&options);
-        run(py, progress, |watch| {
-            self.check_meaning(&device, &options)?;
-            clip::encode(&device, load, &frames, &take, &options, watch)
+        let frames = Array::new(frames, "frames", bfloat16, true);
+        self.call(py, frames, &options, progress, |device, load, frames, watch| {
+            clip::encode(device, load, frames, &take, &options, watch)
         })
     }
 
@@ -191,14 +179,23 @@ impl Model {
             };
             check_multiple(image, step)?;
             let latents = Size { width: width / factor, height: height / factor };
+            let latents = match options.max_side() {
+                Some(side) => config.reduced_size(latents, space, side)?,
+                None => latents,
+            };
             let request = if encode {
                 options.encode()?.request(image)
             } else {
-                options.decode()?.request(latents, space, options.format())
+                options.decode(config)?.request(latents, space, options.format())
             };
             if !clip {
                 let plans = planner.plan(&request)?;
-                return Ok((plans.to_string(), json!([plans.first().facts()]).to_string()));
+                let mut facts = json!(plans.first().facts());
+                // Of all tiles.
+                facts["macs"] = json!(plans.macs(1));
+                facts["predicted_seconds"] = json!(plans.predicted_seconds(1));
+                facts["transferred_bytes"] = json!(plans.transferred(1));
+                return Ok((plans.to_string(), json!([facts]).to_string()));
             }
             let plans = planner.plan(&request.of_clip())?;
             Ok((plans.to_string(), json!([plans.first().facts(), plans.later().facts()]).to_string()))
@@ -207,6 +204,24 @@ impl Model {
 }
 
 impl Model {
+    /// Runs `work` on an array from Python, without the GIL.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        array: Result<Array, Stop>,
+        options: &Options,
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(&Device, LoadOptions, &Array, &mut Watch) -> Result<T, Stop> + Send,
+    ) -> PyResult<T> {
+        let device = self.device(py)?;
+        let array = array.map_err(|stop| stop.into_exception(py))?;
+        let load = self.load_options(options);
+        run(py, progress, |watch| {
+            self.check_meaning(&device, options)?;
+            work(&device, load, &array, watch)
+        })
+    }
+
     /// Returns the device, if this process opened it.
     fn device(&self, py: Python<'_>) -> PyResult<Arc<Device>> {
         self.check_process(py)?;
@@ -267,5 +282,6 @@ fn facts(checkpoint: &Checkpoint, device: &wgvae::Device, precision: Precision) 
         "temporal_factor": config.has_time().then(|| config.temporal_factor()),
         "fills_parts": config.fills_parts(),
         "starts": config.starts(),
+        "unscaled_in_comfyui": config.space_in_comfyui(config.channels(LatentSpace::Model)).is_unscaled(),
     })
 }

@@ -1,9 +1,11 @@
 //! Options of calls, parsed from Python's values.
 
 use pyo3::prelude::*;
+use wgvae::config::AutoencoderConfig;
 use wgvae::device::{CpuOptions, DeviceChoice, DeviceOptions};
 use wgvae::images::PixelFormat;
-use wgvae::{Bytes, DecodeOptions, Device, EncodeOptions, Error, GpuOptions, LatentSpace, Parking, Precision, Tiling};
+use wgvae::tiling::TilingKind;
+use wgvae::{Bytes, DecodeOptions, Device, EncodeOptions, Error, GpuOptions, LatentSpace, Named, Parking, Precision};
 
 /// Wanted form of an encoder's output.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +38,11 @@ pub(crate) struct Options {
     seed: Option<u64>,
     /// Most pixels a side of a decoded picture: more latents than that are averaged.
     max_side: Option<u32>,
+    tiling: String,
+    /// Side of a tile, pixels.
+    tile_size: Option<u32>,
+    /// Overlap of tiles, pixels.
+    tile_overlap: Option<u32>,
 }
 
 impl Options {
@@ -83,17 +90,18 @@ impl Options {
         if self.floats { PixelFormat::Raw } else { PixelFormat::Rgba8 }
     }
 
-    /// Converts them to options of a decode.
+    /// Converts them to options of a decode by a model of `config`.
     ///
     /// # Errors
-    /// [`Error::Input`] for unknown words.
-    pub(crate) fn decode(&self) -> Result<DecodeOptions, Error> {
+    /// [`Error::Input`] for unknown words; see [`TilingKind::for_model`].
+    pub(crate) fn decode(&self, config: &AutoencoderConfig) -> Result<DecodeOptions, Error> {
+        let kind = TilingKind::named(&self.tiling)?;
         Ok(DecodeOptions {
             profile: false,
             memory_budget: self.memory_budget.map(Bytes),
             least_memory: self.least_memory,
-            parking: self.parking()?,
-            tiling: Tiling::Exact,
+            parking: Parking::named(&self.parking)?,
+            tiling: kind.for_model(config, self.tile_size, self.tile_overlap)?,
             clip_latents: self.clip_latents,
         })
     }
@@ -103,18 +111,9 @@ impl Options {
     /// # Errors
     /// [`Error::Input`] for unknown words.
     pub(crate) fn encode(&self) -> Result<EncodeOptions, Error> {
-        let (memory_budget, parking) = (self.memory_budget.map(Bytes), self.parking()?);
+        let (memory_budget, parking) = (self.memory_budget.map(Bytes), Parking::named(&self.parking)?);
         let (least_memory, clip_latents) = (self.least_memory, self.clip_latents);
         Ok(EncodeOptions { profile: false, memory_budget, least_memory, parking, clip_latents })
-    }
-
-    fn parking(&self) -> Result<Parking, Error> {
-        match self.parking.as_str() {
-            "auto" => Ok(Parking::Auto),
-            "on" => Ok(Parking::On),
-            "off" => Ok(Parking::Off),
-            other => Err(Error::input("parking", "\"auto\", \"on\" or \"off\"", format!("{other:?}"))),
-        }
     }
 }
 
@@ -137,13 +136,7 @@ impl Place {
     /// # Errors
     /// [`Error::Input`] for an unknown name.
     pub(crate) fn precision(&self) -> Result<Precision, Error> {
-        match self.precision.as_str() {
-            "auto" => Ok(Precision::Auto),
-            "f16" => Ok(Precision::F16),
-            "f32" => Ok(Precision::F32),
-            "fast" => Ok(Precision::Fast),
-            other => Err(Error::input("precision", "\"auto\", \"f16\", \"f32\" or \"fast\"", format!("{other:?}"))),
-        }
+        Precision::named(&self.precision)
     }
 
     /// Opens the device.
@@ -151,12 +144,7 @@ impl Place {
     /// # Errors
     /// [`Error::Input`] for an unknown name; see [`Device::open`].
     pub(crate) fn open(&self) -> Result<Device, Error> {
-        let choice = match self.device.as_str() {
-            "auto" => DeviceChoice::Auto,
-            "gpu" => DeviceChoice::Gpu,
-            "cpu" => DeviceChoice::Cpu,
-            other => return Err(Error::input("device", "\"auto\", \"gpu\" or \"cpu\"", format!("{other:?}"))),
-        };
+        let choice = DeviceChoice::named(&self.device)?;
         let shaders = (self.precision()? == Precision::Fast).then_some("precision fast");
         let gpu = GpuOptions { adapter: self.adapter.clone(), ..GpuOptions::default() };
         let cpu = CpuOptions { threads: self.threads, ..CpuOptions::default() };

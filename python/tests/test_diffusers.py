@@ -310,6 +310,19 @@ def test_tensors_of_torch(ours: AutoencoderKL) -> None:
             ours.vae.decode(bad)
 
 
+def test_tiles_of_diffusers(sd: Path, ours: AutoencoderKL) -> None:
+    own = diffusers.AutoencoderKL.from_pretrained(sd)
+    own.enable_tiling()
+    own.tile_sample_min_size, own.tile_latent_min_size = 64, 8
+    z = text(2, 4, 12, 20)
+    with torch.no_grad():
+        expected = own.decode(z).sample.numpy()
+    tiles = {"output": "float", "unscaled": True, "tiling": "blend", "tile_size": 64}
+    found = ours.vae.decode(z, **tiles)
+    whole = ours.vae.decode(z, output="float", unscaled=True)
+    assert np.abs(found - expected).max() < 1e-4 < np.abs(whole - expected).max()
+
+
 def test_says_what_it_does_not(ours: AutoencoderKL) -> None:
     with pytest.warns(UserWarning, match="memory_budget"):
         ours.enable_tiling()

@@ -375,6 +375,37 @@ def test_preview_rate(taehv: Path, wan: Path) -> None:
         wgvae.Vae.from_pretrained(wan, preview_rate=True)
 
 
+def test_tiles(vae: wgvae.Vae) -> None:
+    z = normal(3, 1, vae.config["latent_channels"], 24, 16)
+    whole = vae.decode(z)
+    tiles = {"tile_size": 96, "tile_overlap": 32}
+    found = {rule: vae.decode(z, tiling=rule, **tiles) for rule in ("blend", "cosine")}
+    found["estimate"] = vae.decode(z, tiling="estimate")
+    assert np.array_equal(found["estimate"], whole), "no larger than the small copy"
+    assert all(one.shape == whole.shape for one in found.values())
+    assert not any(np.array_equal(found[rule], whole) for rule in ("blend", "cosine"))
+    assert not np.array_equal(found["blend"], found["cosine"])
+    side_by_side = vae.decode(z, tiling="blend", tile_size=96, tile_overlap=0)
+    assert np.array_equal(side_by_side[:, :96, :96], vae.decode(z[..., :12, :12]))
+    plan, all_at_once = vae.plan(192, 128, tiling="blend", **tiles), vae.plan(192, 128)
+    assert plan.peak_bytes < all_at_once.peak_bytes and plan.macs > all_at_once.macs
+    assert vae.plan(192, 128, max_side=64).peak_bytes == vae.plan(64, 48).peak_bytes
+    for arguments, message in (
+        ({"tiling": "linear"}, "tiling: expected exact, blend, cosine or estimate, found .linear"),
+        ({"tile_size": 96}, "tile size: expected tiling blend or cosine with it, found 96 with tiling exact"),
+        ({"tiling": "blend", "tile_size": 7}, "tile size: expected a multiple of 8 pixels"),
+        ({"tiling": "blend", "tile_size": -8}, "tile_size: expected 1 to"),
+        ({"tiling": "blend", "tile_size": 96, "tile_overlap": 96}, "tile overlap: expected less than"),
+    ):
+        for call in (vae.decode, lambda _, **given: vae.plan(192, 128, **given)):
+            with pytest.raises(errors.InputError, match=message):
+                call(z, **arguments)
+    with pytest.raises(errors.InputError, match='tiling: expected "exact" for an encode'):
+        vae.plan(192, 128, encode=True, tiling="blend")
+    with pytest.raises(errors.InputError, match="max_side: expected None for an encode"):
+        vae.plan(192, 128, encode=True, max_side=64)
+
+
 def test_border(sd: Path, wan: Path) -> None:
     latents = normal(3, 1, 4, 4, 3)
     pictures = {}

@@ -18,6 +18,9 @@ class Options(TypedDict):
     moments: bool
     seed: int | None
     max_side: int | None
+    tiling: str
+    tile_size: int | None
+    tile_overlap: int | None
 
 class Place(TypedDict):
     device: str

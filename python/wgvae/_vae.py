@@ -27,6 +27,7 @@ Border: TypeAlias = Literal["zeros", "reflect", "replicate", "circular"]
 Device: TypeAlias = Literal["auto", "gpu", "cpu"]
 Parking: TypeAlias = Literal["auto", "on", "off"]
 Output: TypeAlias = Literal["uint8", "float"]
+Tiling: TypeAlias = Literal["exact", "blend", "cosine", "estimate"]
 
 
 class Progress(NamedTuple):
@@ -235,6 +236,9 @@ class Vae:
         memory_budget: int | str | None = None,
         parking: Parking = "auto",
         max_side: int | None = None,
+        tiling: Tiling = "exact",
+        tile_size: int | None = None,
+        tile_overlap: int | None = None,
         progress: ProgressArgument = None,
     ) -> Array:
         """Decodes latents to images.
@@ -269,6 +273,14 @@ class Vae:
             For a preview: the most pixels of the longer side. If the picture would be larger,
             squares of latents are averaged first, which loses detail. Meant for tiny autoencoders;
             see also :func:`preview`.
+        tiling
+            "exact" for the model's own result. The others reproduce tools that decode in tiles:
+            "blend" is diffusers' ``AutoencoderKL`` with ``enable_tiling()``, "cosine" is SeedVR2's
+            node for ComfyUI, and "estimate" is the whole image with norms of a smaller copy.
+            Tiles are not needed to save memory: a budget changes no bit of the result.
+        tile_size, tile_overlap
+            Side of a tile and pixels that neighbours share, for "blend" and "cosine". None is as
+            that tool has it.
         progress
             Function that is called with :class:`Progress` after each submission, and that may raise
             to stop the call. True shows a bar of tqdm.
@@ -292,8 +304,7 @@ class Vae:
         clips = self._facts["temporal_factor"] is not None
         array, bfloat16 = as_latents(latents, clips)
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
-        if max_side is not None:
-            options["max_side"] = _number("max_side", max_side, "pixels")
+        _divide(options, max_side, tiling, tile_size, tile_overlap)
         with _watched(progress, "decode") as watch:
             return self._model.decode(array, bfloat16, options, watch)
 
@@ -358,6 +369,10 @@ class Vae:
         output: Output = "uint8",
         unscaled: bool = False,
         parking: Parking = "auto",
+        max_side: int | None = None,
+        tiling: Tiling = "exact",
+        tile_size: int | None = None,
+        tile_overlap: int | None = None,
     ) -> Plan:
         """Plans the decode or the encode of an image of ``height`` by ``width`` pixels.
 
@@ -371,7 +386,13 @@ class Vae:
         BudgetError
             If no plan fits the budget. Its ``smallest`` is the smallest budget found.
         """
-        return self._plan(height, width, memory_budget, encode, output, unscaled, parking, clip=False)
+        if encode and tiling != "exact":
+            raise wrong("tiling", '"exact" for an encode, which is always whole', repr(tiling))
+        if encode and max_side is not None:
+            raise wrong("max_side", "None for an encode", repr(max_side))
+        options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
+        _divide(options, max_side, tiling, tile_size, tile_overlap)
+        return self._plan(height, width, encode, options, clip=False)
 
     def clip(self) -> Clip:
         """Returns a decoder and encoder of clips that uses this model.
@@ -435,16 +456,10 @@ class Vae:
         self,
         height: int,
         width: int,
-        memory_budget: int | str | None,
         encode: bool,
-        output: Output,
-        unscaled: bool,
-        parking: Parking,
+        options: _native.Options,
         clip: bool,
-        latents: int | None = None,
     ) -> Plan:
-        options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
-        options["clip_latents"] = latents
         height, width = _number("height", height, "pixels"), _number("width", width, "pixels")
         text, facts_json = self._model.plan(height, width, bool(encode), clip, options)
         facts = json.loads(facts_json)
@@ -617,8 +632,10 @@ class Clip:
         ``clip_latents`` is the most frames of latents that the clip has, 33 if None. Only the memory
         of HunyuanVideo 1.5 depends on it. Other arguments and errors are those of :meth:`Vae.plan`.
         """
-        latents = None if clip_latents is None else _number("clip_latents", clip_latents, "latents")
-        return self._vae._plan(height, width, memory_budget, encode, output, unscaled, parking, clip=True, latents=latents)
+        options = _options(self._vae._least_memory, unscaled, _floats(output), memory_budget, parking)
+        if clip_latents is not None:
+            options["clip_latents"] = _number("clip_latents", clip_latents, "latents")
+        return self._vae._plan(height, width, encode, options, clip=True)
 
 
 def _not_found(path: str) -> ModelNotFoundError:
@@ -682,7 +699,22 @@ def _options(
         "moments": moments,
         "seed": seed,
         "max_side": None,
+        "tiling": "exact",
+        "tile_size": None,
+        "tile_overlap": None,
     }
+
+
+def _divide(
+    options: _native.Options, max_side: int | None, tiling: str, size: int | None, overlap: int | None
+) -> None:
+    """Adds to ``options`` how a decode averages and divides an image."""
+    if max_side is not None:
+        options["max_side"] = _number("max_side", max_side, "pixels")
+    options["tiling"] = _word("tiling", tiling)
+    options["tile_size"] = None if size is None else _number("tile_size", size, "pixels")
+    # Tiles may lie side by side.
+    options["tile_overlap"] = 0 if overlap == 0 else None if overlap is None else _number("tile_overlap", overlap, "pixels")
 
 
 def _seed(sample: bool, seed: int | None, moments: bool) -> int | None:

@@ -4,6 +4,7 @@ use super::{Cpu, CpuOptions, Device, adapters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuOptions};
 use crate::limits::DeviceKind;
+use crate::named::Named;
 
 /// The kind of device to open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -15,6 +16,11 @@ pub enum DeviceChoice {
     Gpu,
     /// The machine's own cores, without a driver.
     Cpu,
+}
+
+impl Named for DeviceChoice {
+    const OPTION: &'static str = "device";
+    const NAMES: &'static [(&'static str, Self)] = &[("auto", Self::Auto), ("gpu", Self::Gpu), ("cpu", Self::Cpu)];
 }
 
 /// Options that choose a device; see [`Device::open`].

@@ -9,12 +9,14 @@
 mod blender;
 mod cosine;
 mod grid;
+mod kind;
 mod linear;
 mod planes;
 
 #[doc(hidden)]
 pub use self::blender::{Band, Blender};
 pub use self::grid::{Grid, Tile};
+pub use self::kind::TilingKind;
 #[doc(hidden)]
 pub use self::planes::Planes;
 

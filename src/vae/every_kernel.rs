@@ -10,6 +10,7 @@ use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, LatentSpace, Network, PaddingMode};
 use crate::model::graph::Graph;
 use crate::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder};
+use crate::named::Named;
 use crate::ordered::Set;
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
@@ -80,7 +81,7 @@ fn variants_with(
         odd_network(&[16, 32, 64, 64], 8, true),
         odd_network(&[20, 40], 4, true),
     ]);
-    for mode in PaddingMode::ALL {
+    for mode in PaddingMode::all() {
         let mut config = odd_network(&[16, 32], 8, true);
         config.set_border(mode)?;
         configs.push(config);

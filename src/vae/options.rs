@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::direction::Directions;
 use crate::limits::{DeviceKind, DeviceLimits};
+use crate::named::Named;
 use crate::tensor::{Bytes, Storage};
 use crate::tiling::Tiling;
 
@@ -22,6 +23,12 @@ pub enum Precision {
     /// traffic, with a few times the error of `F16`. Only on devices with `shader-f16`;
     /// [`Self::Auto`] never chooses it.
     Fast,
+}
+
+impl Named for Precision {
+    const OPTION: &'static str = "precision";
+    const NAMES: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("f16", Self::F16), ("f32", Self::F32), ("fast", Self::Fast)];
 }
 
 impl Precision {
@@ -106,6 +113,11 @@ pub enum Parking {
     On,
     /// Activations never wait in host memory. Those that do not fit are computed again.
     Off,
+}
+
+impl Named for Parking {
+    const OPTION: &'static str = "parking";
+    const NAMES: &'static [(&'static str, Self)] = &[("auto", Self::Auto), ("on", Self::On), ("off", Self::Off)];
 }
 
 impl Parking {

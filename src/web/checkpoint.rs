@@ -11,6 +11,8 @@ use crate::direction::Directions;
 use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};
 use crate::model::config::LatentSpace;
+use crate::model::config::PaddingMode;
+use crate::named::Named;
 
 /// A part of one of a model's files, in bytes.
 #[derive(Serialize)]
@@ -59,7 +61,7 @@ impl WebCheckpoint {
             checkpoint = checkpoint.with_family(&family)?;
         }
         if let Some(border) = border {
-            checkpoint = checkpoint.with_border(border.parse()?)?;
+            checkpoint = checkpoint.with_border(PaddingMode::named(&border)?)?;
         }
         if preview_rate {
             checkpoint = checkpoint.at_preview_rate()?;

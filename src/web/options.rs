@@ -5,12 +5,12 @@
 use serde::Deserialize;
 use wasm_bindgen::JsValue;
 
-use super::tiles::WebTiling;
 use super::{Result, from_js};
 use crate::direction::Direction;
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::plan::{ChannelOrder, Output};
 use crate::tensor::{Bytes, Size};
+use crate::tiling::TilingKind;
 use crate::vae::{DecodeOptions, EncodeOptions, Frames, Parking, Request};
 
 #[derive(Debug, Default, Deserialize)]
@@ -34,7 +34,7 @@ pub(super) struct WebOptions {
     pub(super) index: u32,
     /// The channel order of a canvas.
     format: ChannelOrder,
-    tiling: WebTiling,
+    tiling: TilingKind,
     /// The side of a tile, pixels.
     tile_size: Option<u32>,
     /// The overlap of tiles, pixels.
@@ -70,7 +70,7 @@ impl WebOptions {
 
     /// Converts to the crate's options for a decode by a model of `config`.
     pub(super) fn decode(&self, config: &AutoencoderConfig) -> Result<DecodeOptions> {
-        let tiling = self.tiling.of_model(config, self.tile_size, self.tile_overlap)?;
+        let tiling = self.tiling.for_model(config, self.tile_size, self.tile_overlap)?;
         let Self { memory_budget, least_memory, parking, clip_latents, .. } = *self;
         Ok(DecodeOptions { memory_budget, least_memory, parking, tiling, clip_latents, profile: false })
     }

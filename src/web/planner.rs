@@ -9,7 +9,9 @@ use super::supposed::Supposed;
 use super::vae::WebVae;
 use super::{Result, from_js, to_js};
 use crate::direction::Direction;
+use crate::model::config::PaddingMode;
 use crate::model::config::{AutoencoderConfig, LatentSpace};
+use crate::named::Named;
 use crate::plan::{Plan, PlanFacts, RunFacts};
 use crate::tensor::Bytes;
 use crate::vae::{Frames, LoadOptions, Planner, Plans};
@@ -114,7 +116,7 @@ impl WebPlanner {
         let supposed: Supposed = from_js("plan options", options)?;
         let (mut config, limits) = (supposed.config()?, supposed.limits()?);
         if let Some(border) = border {
-            config.set_border(border.parse()?)?;
+            config.set_border(PaddingMode::named(&border)?)?;
         }
         if preview_rate {
             config.set_preview_rate()?;

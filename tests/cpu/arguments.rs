@@ -12,8 +12,8 @@ use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Parking, Planner, Plans,
-    Precision, Request, Size, Storage, Tiling,
+    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Named, Parking, Planner,
+    Plans, Precision, Request, Size, Storage, Tiling,
 };
 
 use crate::networks::with_kl;
@@ -158,7 +158,7 @@ fn network_changes() -> Vec<ConfigChange> {
             Network::Kl(kl) => {
                 kl.has_shortcuts = list.len() % 2 == 0;
                 kl.decoder_layers_per_block = list.first().copied();
-                kl.padding_mode = PaddingMode::ALL[list.len() % PaddingMode::ALL.len()];
+                kl.padding_mode = PaddingMode::NAMES[list.len() % PaddingMode::NAMES.len()].1;
             }
             Network::Tiny(_) | Network::SeedVr(_) | Network::HunyuanVideo(_) | Network::Dc(_) => {
                 config.out_channels = number;

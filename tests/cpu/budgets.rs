@@ -8,7 +8,7 @@ use wgvae::images::Output;
 use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{Bytes, DecodeOptions, Error, HostTensor, LatentSpace, Parking, Plans, Size, Storage};
+use wgvae::{Bytes, DecodeOptions, Error, HostTensor, LatentSpace, Named, Parking, Plans, Size, Storage};
 
 use crate::formula;
 use crate::interpret::assert_same_bits;
@@ -108,7 +108,7 @@ fn every_budget_gives_the_same_picture() {
 /// bindings, as a multiple of the smallest that the model needs.
 fn cases() -> impl Strategy<Value = (AutoencoderConfig, [usize; 2], u64, usize, Storage, u64)> {
     let channels = prop::collection::vec(1_u32..=3, 1..=3);
-    let mode = prop::sample::select(PaddingMode::ALL.as_slice());
+    let mode = prop::sample::select(PaddingMode::all().collect::<Vec<_>>());
     let config =
         (channels, any::<bool>(), 1_u32..=2, mode).prop_map(|(multiples, attention, layers_per_block, mode)| {
             let channels: Vec<u32> = multiples.iter().map(|multiple| multiple * 12).collect();

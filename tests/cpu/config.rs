@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use wgvae::LatentSpace;
+use wgvae::{LatentSpace, Named};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -241,19 +241,19 @@ fn a_decoder_of_its_own_width_counts() {
 
 #[test]
 fn padding_mode_is_what_convolutions_see_beyond_the_borders() {
-    for mode in PaddingMode::ALL {
+    for mode in PaddingMode::all() {
         let mut expected = AutoencoderConfig::from_json(&fixture("configs/sd15.json")).expect("valid");
         expected.set_border(mode).expect("an AutoencoderKL");
         let stated = with_field("padding_mode", json!(mode.name()));
         assert_eq!(AutoencoderConfig::from_json(&stated).expect("valid"), expected);
-        assert_eq!(mode.name().parse::<PaddingMode>().expect("a name"), mode);
+        assert_eq!(PaddingMode::named(mode.name()).expect("a name"), mode);
         assert_eq!(json!(expected)["padding_mode"], mode.name());
     }
     for value in [json!("mirror"), json!(1)] {
         let text = AutoencoderConfig::from_json(&with_field("padding_mode", value)).expect_err("unknown").to_string();
         assert!(text.contains("\"padding_mode\": expected one of zeros, reflect"), "{text}");
     }
-    let text = "Reflect".parse::<PaddingMode>().expect_err("unknown").to_string();
+    let text = PaddingMode::named("Reflect").expect_err("unknown").to_string();
     assert!(text.contains("border: expected one of zeros, reflect") && text.contains("\"Reflect\""), "{text}");
 }
 

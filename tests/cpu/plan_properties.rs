@@ -9,7 +9,7 @@ use wgvae::internals::odd_network;
 use wgvae::model::graph::Graph;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
-use wgvae::{Bytes, Error, LatentSpace, Plans, Request, Size, Storage};
+use wgvae::{Bytes, Error, LatentSpace, Named, Plans, Request, Size, Storage};
 
 use crate::formula;
 use crate::interpreter::interpret_and_measure;
@@ -21,7 +21,7 @@ type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);
 
 fn configs() -> impl Strategy<Value = AutoencoderConfig> {
     let channels = prop::collection::vec(1_u32..=4, 1..=4);
-    let mode = prop::sample::select(PaddingMode::ALL.as_slice());
+    let mode = prop::sample::select(PaddingMode::all().collect::<Vec<_>>());
     (channels, 1_u32..=6, 1_u32..=17, 1_u32..=2, any::<(bool, bool)>(), mode).prop_map(
         |(multiples, groups, latent_channels, layers_per_block, (attention, use_post_quant_conv), mode)| {
             // Any multiple of the groups: 1 and 3 channels a group are padded, too.

@@ -42,8 +42,10 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use wgvae::{Bytes, Error, Result, Size};
+use wgvae::config::PaddingMode;
+use wgvae::{Bytes, Error, Named, Parking, Precision, Result, Size};
 
 use self::compare_tiling::CompareTilingArgs;
 use self::prepare::DeviceArgs;
@@ -344,8 +346,8 @@ struct PlanArgs {
     least_memory: bool,
     /// Move data that exceeds the budget to host memory; auto: yes, but not on an adapter that
     /// shares the host's memory
-    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
-    parking: ParkingArg,
+    #[arg(long, value_parser = by_name::<Parking>(), default_value = "auto")]
+    parking: Parking,
     /// Plan for each of these memory budgets and compare them with the plan without a budget,
     /// instead of showing one plan
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes, conflicts_with = "memory_budget")]
@@ -355,8 +357,8 @@ struct PlanArgs {
     svg: Option<PathBuf>,
     /// Element type of weights and activations; auto is f16, or f32 for the CPU; fast is f16 with
     /// less traffic and a few times its error
-    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
-    precision: PrecisionArg,
+    #[arg(long, value_parser = by_name::<Precision>(), default_value = "auto")]
+    precision: Precision,
     /// Output: a picture, or floats before clamping
     #[arg(long, value_enum, default_value_t = OutputArg::Rgba8)]
     output: OutputArg,
@@ -416,8 +418,8 @@ struct BorderOption {
     /// Pixels beyond a picture's borders, as torch's `padding_mode`, for `AutoencoderKL` and its
     /// kind: reflect for EQ-SDXL-VAE, circular for seamless textures [default: as the files say, or
     /// else zeros]
-    #[arg(long, value_enum, value_name = "MODE")]
-    border: Option<BorderArg>,
+    #[arg(long, value_parser = by_name::<PaddingMode>(), value_name = "MODE")]
+    border: Option<PaddingMode>,
 }
 
 impl BorderOption {
@@ -425,26 +427,7 @@ impl BorderOption {
     fn set(self, checkpoint: wgvae::Checkpoint) -> Result<wgvae::Checkpoint> {
         match self.border {
             None => Ok(checkpoint),
-            Some(mode) => checkpoint.with_border(mode.into()).map_err(|error| of_flag(error, "--border")),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum BorderArg {
-    Zeros,
-    Reflect,
-    Replicate,
-    Circular,
-}
-
-impl From<BorderArg> for wgvae::config::PaddingMode {
-    fn from(border: BorderArg) -> Self {
-        match border {
-            BorderArg::Zeros => Self::Zeros,
-            BorderArg::Reflect => Self::Reflect,
-            BorderArg::Replicate => Self::Replicate,
-            BorderArg::Circular => Self::Circular,
+            Some(mode) => checkpoint.with_border(mode).map_err(|error| of_flag(error, "--border")),
         }
     }
 }
@@ -478,41 +461,9 @@ impl VariantArg {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum PrecisionArg {
-    Auto,
-    F16,
-    F32,
-    Fast,
-}
-
-impl From<PrecisionArg> for wgvae::Precision {
-    fn from(precision: PrecisionArg) -> Self {
-        match precision {
-            PrecisionArg::Auto => Self::Auto,
-            PrecisionArg::F16 => Self::F16,
-            PrecisionArg::F32 => Self::F32,
-            PrecisionArg::Fast => Self::Fast,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ParkingArg {
-    Auto,
-    On,
-    Off,
-}
-
-impl From<ParkingArg> for wgvae::Parking {
-    fn from(parking: ParkingArg) -> Self {
-        match parking {
-            ParkingArg::Auto => Self::Auto,
-            ParkingArg::On => Self::On,
-            ParkingArg::Off => Self::Off,
-        }
-    }
+/// Returns the parser of the names of values.
+fn by_name<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::NAMES.iter().map(|(name, _)| *name)).try_map(|name| T::named(&name))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{PaddingMode, invalid};
 use crate::error::Result;
+use crate::named::Named;
 
 /// The fields by name. Null counts as absent, like `None` in Python.
 pub(super) struct Fields<'a>(&'a Map<String, Value>);
@@ -67,7 +68,7 @@ impl<'a> Fields<'a> {
 
     /// Reads what convolutions see beyond the borders of their input.
     pub(super) fn padding_mode(&self, field: &str) -> Result<Option<PaddingMode>> {
-        self.one(field, &PaddingMode::expected(), |mode| PaddingMode::named(mode.as_str()?))
+        self.one(field, &PaddingMode::expected(), |mode| PaddingMode::named(mode.as_str()?).ok())
     }
 
     /// Reads a number.

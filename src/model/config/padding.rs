@@ -1,11 +1,9 @@
 //! Pixels that convolutions see beyond the borders of their input.
 
-use std::str::FromStr;
-
 use serde::Serialize;
 
-use crate::error::{Error, Result};
 use crate::model::graph::Border;
+use crate::named::Named;
 
 /// Pixels that the 3x3 convolutions of an `AutoencoderKL` see beyond the borders of their input, as
 /// torch's `padding_mode`. A convolution that halves the size sees zeros in every mode.
@@ -24,30 +22,18 @@ pub enum PaddingMode {
     Circular,
 }
 
+/// By torch's names.
+impl Named for PaddingMode {
+    const OPTION: &'static str = "border";
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("zeros", Self::Zeros),
+        ("reflect", Self::Reflect),
+        ("replicate", Self::Replicate),
+        ("circular", Self::Circular),
+    ];
+}
+
 impl PaddingMode {
-    /// All modes.
-    pub const ALL: [Self; 4] = [Self::Zeros, Self::Reflect, Self::Replicate, Self::Circular];
-
-    /// Returns torch's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Zeros => "zeros",
-            Self::Reflect => "reflect",
-            Self::Replicate => "replicate",
-            Self::Circular => "circular",
-        }
-    }
-
-    /// Describes the names, for errors.
-    pub(super) fn expected() -> String {
-        format!("one of {}", Self::ALL.map(Self::name).join(", "))
-    }
-
-    /// Returns the mode that torch calls `name`.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-
     /// Returns the border of a filter that keeps the size.
     pub(crate) fn border(self) -> Border {
         match self {
@@ -61,17 +47,5 @@ impl PaddingMode {
     /// Returns the fewest rows and columns that it can pad.
     pub(super) fn least(self) -> u32 {
         if self == Self::Reflect { 2 } else { 1 }
-    }
-}
-
-impl FromStr for PaddingMode {
-    type Err = Error;
-
-    /// Finds a mode by torch's name.
-    ///
-    /// # Errors
-    /// [`Error::Input`] that lists the names.
-    fn from_str(name: &str) -> Result<Self> {
-        Self::named(name).ok_or_else(|| Error::input("border", Self::expected(), format!("\"{name}\"")))
     }
 }

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use self::votes::Shapes;
 use super::{AutoencoderConfig, FAMILIES, Family, Halves, Network, Packing, PaddingMode, invalid};
 use crate::error::{Error, Result};
+use crate::named::Named;
 
 /// The result of the derivation: a network, but not the scale of its latents.
 #[derive(Debug, Clone)]
@@ -92,7 +93,7 @@ impl Derived {
     pub(crate) fn take_padding_mode(&mut self, name: &str) -> Result<()> {
         let Network::Kl(kl) = &mut self.unscaled.network else { return Ok(()) };
         kl.padding_mode =
-            PaddingMode::named(name).ok_or_else(|| invalid("padding_mode", PaddingMode::expected(), name))?;
+            PaddingMode::named(name).map_err(|_| invalid("padding_mode", PaddingMode::expected(), name))?;
         Ok(())
     }
 

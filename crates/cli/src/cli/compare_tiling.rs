@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wgvae::images::PixelFormat;
-use wgvae::{Checkpoint, Control, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Progress, Result, Tiling};
+use wgvae::tiling::TilingKind;
+use wgvae::{
+    Checkpoint, Control, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Named, Progress, Result, Tiling,
+};
 use wgvae_media::image_file::{self, ImageFormat, encode_image};
 use wgvae_media::part_file::check_writable;
 
@@ -14,7 +17,7 @@ use super::interrupt::Interrupt;
 use super::prepare::{DeviceArgs, ElementArgs, load, open_device};
 use super::session::show_compiling;
 use super::stderr::Phase;
-use super::tiling::{TileArgs, TilingArg, tiling_json};
+use super::tiling::{TileArgs, kinds, tiling_json};
 use super::{ModelArgs, in_file, latents};
 
 #[derive(Debug, Args)]
@@ -31,8 +34,8 @@ pub(super) struct CompareTilingArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Tilings to compare with `exact`, which is always decoded
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [TilingArg::Exact, TilingArg::Blend, TilingArg::Cosine, TilingArg::Estimate])]
-    tilings: Vec<TilingArg>,
+    #[arg(long, value_parser = kinds(), value_delimiter = ',', default_values = TilingKind::all().map(TilingKind::name))]
+    tilings: Vec<TilingKind>,
     #[command(flatten)]
     tiles: TileArgs,
     /// Factor by which the picture enlarges a difference
@@ -99,9 +102,9 @@ struct Decode {
 
 impl CompareTilingArgs {
     /// Returns the tilings to compare with `exact`, without duplicates.
-    fn compared(&self) -> Result<Vec<TilingArg>> {
-        let mut tilings: Vec<TilingArg> = Vec::new();
-        for &tiling in self.tilings.iter().filter(|tiling| **tiling != TilingArg::Exact) {
+    fn compared(&self) -> Result<Vec<TilingKind>> {
+        let mut tilings: Vec<TilingKind> = Vec::new();
+        for &tiling in self.tilings.iter().filter(|tiling| **tiling != TilingKind::Exact) {
             if !tilings.contains(&tiling) {
                 tilings.push(tiling);
             }
@@ -155,11 +158,11 @@ impl CompareTilingArgs {
 }
 
 /// Returns the names of the pictures. With several tilings, each name ends in its tiling's.
-fn files(output: &Path, tilings: &[TilingArg]) -> Vec<PathBuf> {
+fn files(output: &Path, tilings: &[TilingKind]) -> Vec<PathBuf> {
     if let [_] = tilings {
         return vec![output.to_owned()];
     }
-    let named = |tiling: &TilingArg| {
+    let named = |tiling: &TilingKind| {
         let mut name = output.file_stem().unwrap_or_default().to_owned();
         name.push(format!("-{}.", tiling.name()));
         name.push(output.extension().unwrap_or_default());

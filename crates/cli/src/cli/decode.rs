@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::ByteSource;
+use wgvae::tiling::TilingKind;
 use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Result, Tiling};
 use wgvae_media::clip_files::{Bits, ClipName, Fps};
 
@@ -19,7 +20,7 @@ use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
 use super::stderr::timed;
-use super::tiling::{TileArgs, TilingArg};
+use super::tiling::{TileArgs, kinds};
 use super::{ModelArgs, in_file, latents, of_flag, stdio};
 
 #[derive(Debug, Args)]
@@ -76,8 +77,8 @@ pub(super) struct DecodeArgs {
     #[command(flatten)]
     budget: BudgetArgs,
     /// Decode whole, or in tiles to reproduce another tool's result
-    #[arg(long, value_enum, default_value_t = TilingArg::Exact)]
-    tiling: TilingArg,
+    #[arg(long, value_parser = kinds(), default_value = "exact")]
+    tiling: TilingKind,
     #[command(flatten)]
     tiles: TileArgs,
     /// Decode a smaller picture, of at most N pixels a side, from means of latents: a preview

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::{ByteSource, FileSource, MemorySource, read_images};
@@ -11,7 +11,7 @@ use wgvae::{Error, HostTensor, Images, Result, Size};
 use wgvae_media::picture::{Fit, Fitted, PictureFile, Remark, Resize};
 
 use super::stderr::note;
-use super::{in_file, stdio};
+use super::{by_name, in_file, stdio};
 
 /// Endings of pictures.
 pub(super) const PICTURES: &[&str] = &["png", "jpg", "jpeg", "webp"];
@@ -23,8 +23,8 @@ pub(super) struct SizeArgs {
     #[arg(long, value_name = "WxH", value_parser = super::parse_size)]
     resize: Option<Size>,
     /// Fit for other proportions: cover the size and crop the edges, lie within it, or be stretched
-    #[arg(long, value_enum, default_value_t = FitArg::Cover, requires = "resize")]
-    fit: FitArg,
+    #[arg(long, value_parser = by_name::<Fit>(), default_value = "cover", requires = "resize")]
+    fit: Fit,
     /// Fail if a side is no multiple of the model's factor, instead of scaling pictures down to one
     /// as diffusers does
     #[arg(long)]
@@ -32,23 +32,6 @@ pub(super) struct SizeArgs {
     /// Name of the tensor in .safetensors files of floats [default: image, or else images]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum FitArg {
-    Cover,
-    Contain,
-    Stretch,
-}
-
-impl From<FitArg> for Fit {
-    fn from(fit: FitArg) -> Self {
-        match fit {
-            FitArg::Cover => Self::Cover,
-            FitArg::Contain => Self::Contain,
-            FitArg::Stretch => Self::Stretch,
-        }
-    }
 }
 
 /// File of images whose encoded size is known.
@@ -154,7 +137,7 @@ impl SizeArgs {
 
     fn picture(&self, path: &Path, file: PictureFile, taken: Taken) -> Result<Content> {
         let (name, factor, keep_alpha) = (path.display().to_string(), taken.factor, taken.has_alpha());
-        let resize = Resize { to: self.resize, fit: self.fit.into(), exact: self.exact_size };
+        let resize = Resize { to: self.resize, fit: self.fit, exact: self.exact_size };
         let fitted = resize.fit(&name, file.size(), factor)?;
         for remark in file.remarks().iter().filter(|remark| !keep_alpha || **remark != Remark::Alpha) {
             note(path, &remark.to_string());

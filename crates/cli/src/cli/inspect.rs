@@ -7,7 +7,7 @@ use wgvae::config::{AutoencoderConfig, DcBlock, DcLevel, DcNorm, Network, OwnLat
 use wgvae::files::LatentScale;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
-use wgvae::{Bytes, Checkpoint, Direction, Error, LatentSpace, Result};
+use wgvae::{Bytes, Checkpoint, Direction, Error, LatentSpace, Named, Result};
 
 use super::{InspectArgs, ModelArgs, VariantArg, hub};
 

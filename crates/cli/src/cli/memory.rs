@@ -10,15 +10,15 @@ mod model;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use wgvae::{Bytes, Error, Result, Size};
+use wgvae::device::DeviceChoice;
+use wgvae::{Bytes, Error, Precision, Result, Size};
 use wgvae_media::part_file::check_writable;
 use wgvae_memory_report::{html, merge, text};
 
 pub(super) use self::child::COMMAND as JOB_COMMAND;
 pub(super) use self::job::{JobArgs, run as run_job};
 use super::interrupt::Interrupt;
-use super::prepare::DeviceArg;
-use super::{PrecisionArg, parse_bytes, parse_size};
+use super::{by_name, parse_bytes, parse_size};
 
 #[derive(Debug, Args)]
 pub(super) struct MemoryArgs {
@@ -36,15 +36,15 @@ pub(super) struct MemoryArgs {
     #[arg(long)]
     encode: bool,
     /// Element types of weights and activations
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, default_value = "f16,f32")]
-    precisions: Vec<PrecisionArg>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = by_name::<Precision>(), default_value = "f16,f32")]
+    precisions: Vec<Precision>,
     /// Also measure under each of these memory budgets, such as 256MiB,512MiB
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_bytes)]
     budgets: Vec<Bytes>,
     /// Devices to measure; gpu: the adapters; cpu: this machine's own cores; auto: the
     /// adapters, or the cores if there are none
-    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
-    device: DeviceArg,
+    #[arg(long, value_parser = by_name::<DeviceChoice>(), default_value = "auto")]
+    device: DeviceChoice,
     /// Measure only adapters with this in their name, driver or backend, or with this index in
     /// `wgvae adapters` [default: all]
     #[arg(long, value_name = "NAME|INDEX")]

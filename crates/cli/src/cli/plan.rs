@@ -11,7 +11,7 @@ use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Precision, Re
 
 use super::clips::parts;
 use super::request::{check_weights, request_for};
-use super::{PlanArgs, PrecisionArg, of_flag, open, report};
+use super::{PlanArgs, of_flag, open, report};
 
 /// Plans without opening a device, unless an adapter is named.
 pub(super) async fn run(args: &PlanArgs) -> Result<String> {
@@ -20,7 +20,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let request = request_for(operation, "--size", args.size, &config, LatentSpace::Model)?;
     let output = if args.encode { request.output } else { args.output.into() };
     let least_memory = args.least_memory;
-    let request = Request { output, least_memory, parking: args.parking.into(), ..request };
+    let request = Request { output, least_memory, parking: args.parking, ..request };
     if let Some(family) = preview::mapped_family(args, &config) {
         return preview::show(args, family, request.size);
     }
@@ -28,8 +28,8 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     let limits = limits(args).await?;
     let precision = match (args.precision, &args.adapter) {
         // Without a device, nothing speaks against half precision.
-        (PrecisionArg::Auto, None) if limits.kind != DeviceKind::Host => Precision::F16,
-        (given, _) => given.into(),
+        (Precision::Auto, None) if limits.kind != DeviceKind::Host => Precision::F16,
+        (given, _) => given,
     };
     let storage = precision.storage(&limits);
     let plan = |request: &Request, memory_budget| {
@@ -69,7 +69,7 @@ async fn config(args: &PlanArgs, operation: Direction) -> Result<AutoencoderConf
         (None, None) => return Err(Error::input("plan", "--model or --family", "neither")),
     };
     if let Some(mode) = args.border.border {
-        config.set_border(mode.into()).map_err(|error| of_flag(error, "--border"))?;
+        config.set_border(mode).map_err(|error| of_flag(error, "--border"))?;
     }
     if args.preview_rate {
         config.set_preview_rate().map_err(|error| of_flag(error, "--preview-rate"))?;

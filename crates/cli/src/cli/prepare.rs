@@ -3,25 +3,17 @@
 
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use wgvae::device::{CpuOptions, DeviceChoice, DeviceOptions};
 use wgvae::report::Preparing;
 use wgvae::{
-    Bytes, Checkpoint, DecodeOptions, Device, EncodeOptions, Error, GpuOptions, LoadOptions, Precision, Result, Tiling,
-    Vae,
+    Bytes, Checkpoint, DecodeOptions, Device, EncodeOptions, Error, GpuOptions, LoadOptions, Named, Parking, Precision,
+    Result, Tiling, Vae,
 };
 
 use super::stderr::{Phase, timed};
 use super::tuned::tuned;
-use super::{DecodeLimits, ParkingArg, PrecisionArg};
-
-/// The kind of device to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum DeviceArg {
-    Auto,
-    Gpu,
-    Cpu,
-}
+use super::{DecodeLimits, by_name};
 
 /// Options that choose the device and its kernels.
 #[derive(Debug, Args)]
@@ -31,8 +23,8 @@ pub(super) struct DeviceArgs {
     ///
     /// auto takes an adapter, too, if --adapter names one or if another option needs shaders:
     /// --precision fast, --matrix-units, --limits webgpu-default.
-    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
-    device: DeviceArg,
+    #[arg(long, value_parser = by_name::<DeviceChoice>(), default_value = "auto")]
+    device: DeviceChoice,
     /// With the cores of this machine: number of threads [default: one for each core]; a GPU that
     /// auto finds does not use it
     #[arg(long, value_name = "N")]
@@ -50,8 +42,8 @@ pub(super) struct DeviceArgs {
 pub(super) struct ElementArgs {
     /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU; fast: f16
     /// with less memory traffic and a few times its error
-    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
-    precision: PrecisionArg,
+    #[arg(long, value_parser = by_name::<Precision>(), default_value = "auto")]
+    precision: Precision,
     /// With --precision fast: multiply on the GPU's matrix units (experimental); fails if the GPU
     /// has none
     ///
@@ -76,14 +68,14 @@ pub(super) struct BudgetArgs {
     least_memory: bool,
     /// Move data that exceeds the budget to host memory; auto: not on devices that share the host's
     /// memory. The CPU has no other memory, and moves nothing
-    #[arg(long, value_enum, default_value_t = ParkingArg::Auto)]
-    parking: ParkingArg,
+    #[arg(long, value_parser = by_name::<Parking>(), default_value = "auto")]
+    parking: Parking,
 }
 
 impl BudgetArgs {
     /// Returns the options of a decode in `tiling`, which measures stages if `profile`.
     pub(super) fn decode(&self, tiling: Tiling, profile: bool) -> DecodeOptions {
-        let (memory_budget, parking) = (self.memory_budget, self.parking.into());
+        let (memory_budget, parking) = (self.memory_budget, self.parking);
         DecodeOptions {
             profile,
             memory_budget,
@@ -96,7 +88,7 @@ impl BudgetArgs {
 
     /// Returns the options of an encode, which measures stages if `profile`.
     pub(super) fn encode(&self, profile: bool) -> EncodeOptions {
-        let (memory_budget, parking) = (self.memory_budget, self.parking.into());
+        let (memory_budget, parking) = (self.memory_budget, self.parking);
         EncodeOptions { profile, memory_budget, least_memory: self.least_memory, parking, ..EncodeOptions::default() }
     }
 }
@@ -104,10 +96,10 @@ impl BudgetArgs {
 impl ElementArgs {
     /// Defaults for commands without these options.
     pub(super) const AUTO: Self =
-        Self { precision: PrecisionArg::Auto, matrix_units: false, limits: DecodeLimits::Device };
+        Self { precision: Precision::Auto, matrix_units: false, limits: DecodeLimits::Device };
 
     pub(super) fn precision(&self) -> Precision {
-        self.precision.into()
+        self.precision
     }
 
     /// Returns the option that only shaders can fulfil, if any.
@@ -120,21 +112,10 @@ impl ElementArgs {
     /// Returns true if the device must be opened with matrix units, which only `fast` uses.
     fn matrix_units(&self) -> Result<bool> {
         if self.matrix_units && self.precision() != Precision::Fast {
-            let found =
-                self.precision.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-            return Err(Error::input("--matrix-units", "use with --precision fast", format!("--precision {found}")));
+            let found = format!("--precision {}", self.precision.name());
+            return Err(Error::input("--matrix-units", "use with --precision fast", found));
         }
         Ok(self.matrix_units)
-    }
-}
-
-impl From<DeviceArg> for DeviceChoice {
-    fn from(device: DeviceArg) -> Self {
-        match device {
-            DeviceArg::Auto => Self::Auto,
-            DeviceArg::Gpu => Self::Gpu,
-            DeviceArg::Cpu => Self::Cpu,
-        }
     }
 }
 
@@ -143,7 +124,7 @@ impl From<DeviceArg> for DeviceChoice {
 pub(super) async fn open_device(device: &DeviceArgs, elements: &ElementArgs) -> Result<Device> {
     let named = device.adapter.as_ref().map(|_| "--adapter");
     let options = DeviceOptions {
-        choice: device.device.into(),
+        choice: device.device,
         shaders: named.or(elements.needs_shaders()?),
         gpu: GpuOptions {
             adapter: device.adapter.clone(),

@@ -4,19 +4,18 @@
 use clap::Args;
 use serde_json::json;
 use wgvae::demo;
-use wgvae::device::{Device, DeviceOptions};
+use wgvae::device::{Device, DeviceChoice, DeviceOptions};
 use wgvae::selftest::{self, Selftest, SelftestControl, SelftestElements, SelftestRow};
 use wgvae::{GpuOptions, Result};
 
-use super::prepare::DeviceArg;
-use super::{Answer, adapters};
+use super::{Answer, adapters, by_name};
 
 #[derive(Debug, Args)]
 pub(super) struct SelftestArgs {
     /// Device to test; gpu: the best adapter, with every set of kernels; cpu: this machine's own
     /// cores; auto: a GPU if there is one, else the cores
-    #[arg(long, value_enum, default_value_t = DeviceArg::Auto)]
-    device: DeviceArg,
+    #[arg(long, value_parser = by_name::<DeviceChoice>(), default_value = "auto")]
+    device: DeviceChoice,
     /// Adapter to test: part of its name, or its index in `wgvae adapters`
     #[arg(long, value_name = "NAME|INDEX")]
     adapter: Option<String>,
@@ -29,7 +28,7 @@ pub(super) struct SelftestArgs {
 /// as failed; the table still goes to stdout.
 pub(super) async fn run(args: &SelftestArgs) -> Result<Answer> {
     let gpu = GpuOptions { adapter: args.adapter.clone(), ..GpuOptions::default() };
-    let options = DeviceOptions { choice: args.device.into(), gpu: gpu.clone(), ..DeviceOptions::default() };
+    let options = DeviceOptions { choice: args.device, gpu: gpu.clone(), ..DeviceOptions::default() };
     let (checkpoint, reference) = (demo::checkpoint().await?, demo::selftest());
     let mut control = SelftestControl::default();
     let (found, how) = match Device::open(&options).await? {

@@ -1,35 +1,24 @@
 //! Options about tiles, and texts that describe tiles.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use wgvae::config::AutoencoderConfig;
-use wgvae::tiling::{Blend, BlendRule};
-use wgvae::{Error, LatentSpace, Result, Size, Tiling};
+use wgvae::tiling::TilingKind;
+use wgvae::{Error, LatentSpace, Named, Result, Size, Tiling};
 
-/// Tilings that the user can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum TilingArg {
-    /// Whole image at once: the model's own result
-    Exact,
-    /// Tiles blended as diffusers' `AutoencoderKL` does with `enable_tiling`
-    Blend,
-    /// Tiles blended as SeedVR2's node for ComfyUI does
-    Cosine,
-    /// Whole image with the group norms of a smaller copy: one pass and no seams, but not the
-    /// model's own result
-    Estimate,
-}
-
-impl TilingArg {
-    /// Returns the name that the user types.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Blend => "blend",
-            Self::Cosine => "cosine",
-            Self::Estimate => "estimate",
+/// Returns the parser of tilings that the user names, with their help.
+pub(super) fn kinds() -> impl TypedValueParser<Value = TilingKind> {
+    let help = |kind| match kind {
+        TilingKind::Exact => "Whole image at once: the model's own result",
+        TilingKind::Blend => "Tiles blended as diffusers' `AutoencoderKL` does with `enable_tiling`",
+        TilingKind::Cosine => "Tiles blended as SeedVR2's node for ComfyUI does",
+        TilingKind::Estimate => {
+            "Whole image with the group norms of a smaller copy: one pass and no seams, but not the model's own result"
         }
-    }
+    };
+    let names = TilingKind::NAMES.iter().map(|(name, kind)| PossibleValue::new(*name).help(help(*kind)));
+    PossibleValuesParser::new(names).try_map(|name| TilingKind::named(&name))
 }
 
 /// Options that set the size of the tiles.
@@ -46,20 +35,13 @@ pub(super) struct TileArgs {
 }
 
 impl TileArgs {
-    /// Returns the tiling `arg` with these sizes, for a model of `config`.
+    /// Returns the tiling `kind` with these sizes, for a model of `config`.
     ///
     /// # Errors
     /// [`Error::Input`], which names the flag, for sizes that make no sense and for any size with
     /// `exact` or `estimate`; [`Error::Config`] if the model does not say what its tiles are.
-    pub(super) fn tiling(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
-        let rule = match arg {
-            TilingArg::Exact => return self.none(arg).map(|()| Tiling::Exact),
-            TilingArg::Estimate => return self.none(arg).map(|()| Tiling::Estimate),
-            TilingArg::Blend => BlendRule::Linear,
-            TilingArg::Cosine => BlendRule::Cosine,
-        };
-        let blend = Blend::for_model(rule, config, self.tile_size, self.tile_overlap);
-        blend.map(Tiling::Blend).map_err(|error| match error {
+    pub(super) fn tiling(&self, kind: TilingKind, config: &AutoencoderConfig) -> Result<Tiling> {
+        kind.for_model(config, self.tile_size, self.tile_overlap).map_err(|error| match error {
             Error::Input { what, expected, found } => {
                 Error::input(format!("--{}", what.replace(' ', "-")), expected, found)
             }
@@ -67,40 +49,23 @@ impl TileArgs {
         })
     }
 
-    /// Returns the tiling `arg` as one of several. Unlike [`Self::tiling`], it ignores sizes for
+    /// Returns the tiling `kind` as one of several. Unlike [`Self::tiling`], it ignores sizes for
     /// `estimate`, which has no tiles.
-    pub(super) fn compared(&self, arg: TilingArg, config: &AutoencoderConfig) -> Result<Tiling> {
-        if arg == TilingArg::Estimate { Ok(Tiling::Estimate) } else { self.tiling(arg, config) }
-    }
-
-    /// Fails if the user gave a size, because `arg` has no tiles.
-    pub(super) fn none(&self, arg: TilingArg) -> Result<()> {
-        for (flag, pixels) in [("--tile-size", self.tile_size), ("--tile-overlap", self.tile_overlap)] {
-            if let Some(pixels) = pixels {
-                return Err(Error::input(
-                    flag,
-                    "use with --tiling blend or cosine",
-                    format!("{pixels} with --tiling {}", arg.name()),
-                ));
-            }
-        }
-        Ok(())
+    pub(super) fn compared(&self, kind: TilingKind, config: &AutoencoderConfig) -> Result<Tiling> {
+        if kind == TilingKind::Estimate { Ok(Tiling::Estimate) } else { self.tiling(kind, config) }
     }
 }
 
 /// Returns the facts about the tiles of an image of `latents`, for JSON.
 pub(super) fn tiling_json(tiling: Tiling, config: &AutoencoderConfig, latents: Size) -> Value {
-    let blend = match tiling {
-        Tiling::Exact => return json!({ "name": TilingArg::Exact.name(), "tiles": 1 }),
-        Tiling::Estimate => return json!({ "name": TilingArg::Estimate.name(), "tiles": 1 }),
-        Tiling::Blend(blend) => blend,
-    };
+    let (name, tiles) = (tiling.kind().name(), tiles(tiling, latents));
+    let Tiling::Blend(blend) = tiling else { return json!({ "name": name, "tiles": tiles }) };
     let factor = config.decoded_factor(LatentSpace::Vae);
     json!({
-        "name": name_of(blend.rule()).name(),
+        "name": name,
         "tile_pixels": blend.tile() * factor,
         "overlap_pixels": blend.overlap() * factor,
-        "tiles": tiles(tiling, latents),
+        "tiles": tiles,
     })
 }
 
@@ -109,18 +74,11 @@ pub(super) fn tiles_text(tiling: Tiling, latents: Size) -> String {
     match tiling {
         Tiling::Exact => String::new(),
         Tiling::Estimate => " with estimated norms".to_owned(),
-        Tiling::Blend(blend) => format!(" in {} tiles ({})", tiles(tiling, latents), name_of(blend.rule()).name()),
+        Tiling::Blend(_) => format!(" in {} tiles ({})", tiles(tiling, latents), tiling.kind().name()),
     }
 }
 
 /// Returns the number of tiles of an image of `latents`.
 pub(super) fn tiles(tiling: Tiling, latents: Size) -> usize {
     tiling.grid(latents).map_or(1, |grid| grid.count())
-}
-
-fn name_of(rule: BlendRule) -> TilingArg {
-    match rule {
-        BlendRule::Linear => TilingArg::Blend,
-        BlendRule::Cosine => TilingArg::Cosine,
-    }
 }

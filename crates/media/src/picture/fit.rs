@@ -1,6 +1,6 @@
 //! Choice of a picture's size before it is encoded, and of the crop.
 
-use wgvae::{Error, Result, Size};
+use wgvae::{Error, Named, Result, Size};
 
 use super::Picture;
 
@@ -16,6 +16,12 @@ pub enum Fit {
     Contain,
     /// Stretch: PIL's `Image.resize`.
     Stretch,
+}
+
+impl Named for Fit {
+    const OPTION: &'static str = "fit";
+    const NAMES: &'static [(&'static str, Self)] =
+        &[("cover", Self::Cover), ("contain", Self::Contain), ("stretch", Self::Stretch)];
 }
 
 /// Requested size of pictures.

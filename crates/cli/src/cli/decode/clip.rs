@@ -9,8 +9,10 @@ use wgvae::clips::ClipDecoder;
 use wgvae::files::ByteSource;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::internals::clips::{ClipAxes, ClipLatents, TimeFactor};
+use wgvae::tiling::TilingKind;
 use wgvae::{
-    Checkpoint, DecodeOptions, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Result,
+    Checkpoint, DecodeOptions, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Named,
+    Result,
 };
 use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
 
@@ -22,7 +24,7 @@ use crate::cli::prepare::{load, open_device};
 use crate::cli::report::{ClipSubject, Report};
 use crate::cli::session::Session;
 use crate::cli::stderr::note;
-use crate::cli::tiling::{TilingArg, tiling_json};
+use crate::cli::tiling::tiling_json;
 
 /// Checks everything that needs no GPU first, then loads the model, decodes, and writes frames as
 /// they arrive.
@@ -141,7 +143,7 @@ fn frame(pixels: &Pixels) -> Frame<'_> {
 
 /// Fails for options that clips do not support.
 fn check_options(args: &DecodeArgs) -> Result<()> {
-    if args.tiling == TilingArg::Estimate {
+    if args.tiling == TilingKind::Estimate {
         return Err(Error::input("--tiling", "exact, blend or cosine for a clip", args.tiling.name()));
     }
     if let Some(side) = args.preview {

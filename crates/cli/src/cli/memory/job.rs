@@ -11,13 +11,12 @@ use wgvae::images::PixelFormat;
 use wgvae::report::RunReport;
 use wgvae::{
     Bytes, Control, DecodeOptions, Device, Direction, EncodeOptions, Error, Frames, Gpu, GpuOptions, HostTensor,
-    Images, Latents, LoadOptions, Result, Size, Vae,
+    Images, Latents, LoadOptions, Precision, Result, Size, Vae,
 };
 use wgvae_memory_report::{Adapter, Measured};
 
 use super::made_up::unit;
 use super::model::Model;
-use crate::cli::PrecisionArg;
 use crate::cli::clips::parts;
 
 /// Largest absolute value of made-up latents, about as large as a VAE's own.
@@ -51,7 +50,7 @@ pub(super) struct Job {
     /// Frames of the clip; 1 for an image.
     pub(super) frames: u64,
     /// Precision, as given on the command line.
-    pub(super) precision: PrecisionArg,
+    pub(super) precision: Precision,
 }
 
 /// Answer of a child process.
@@ -111,7 +110,7 @@ async fn measure(job: &Job) -> Result<Measured> {
         }
     };
     let request = &job.request;
-    let mut vae = Vae::load(&device, &checkpoint, LoadOptions::for_request(request, job.precision.into())).await?;
+    let mut vae = Vae::load(&device, &checkpoint, LoadOptions::for_request(request, job.precision)).await?;
     match (request.direction, request.frames) {
         (Direction::Decode, Frames::Image) => decode(&device, &mut vae, request).await,
         (Direction::Encode, Frames::Image) => encode(&device, &mut vae, request).await,

@@ -11,7 +11,6 @@ use super::MemoryArgs;
 use super::child::{Numbered, ask, devices};
 use super::job::{Answer, Job, Request};
 use super::model::Model;
-use crate::cli::PrecisionArg;
 use crate::cli::clips::parts;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::request::{check_weights, request_for};
@@ -27,7 +26,7 @@ struct Candidate {
 /// One decode or encode to predict and measure.
 struct Case<'a> {
     candidate: &'a Candidate,
-    precision: PrecisionArg,
+    precision: Precision,
     size: Size,
     /// Frames of the clip; 1 for an image.
     frames: u64,
@@ -45,7 +44,7 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
         check(&checkpoint, operation, &args.frames)?;
         candidates.push(Candidate { argument: argument.clone(), model, config: checkpoint.config().clone() });
     }
-    let found = devices(args.device.into(), args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
+    let found = devices(args.device, args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
     let cases = cases(args, operation, &candidates)?;
     let phase = Phase::begin("measure");
     let (bar, total) = (phase.bar(), (cases.len() * found.len()) as u64);
@@ -129,7 +128,7 @@ fn row(
     through: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<Measurement> {
-    let precision: Precision = case.precision.into();
+    let precision: Precision = case.precision;
     let storage = precision.storage(&adapter.limits);
     let (predicted, outcome) = match predict(case, &adapter.limits, storage) {
         Err(error) => (None, Err(error.to_string())),
