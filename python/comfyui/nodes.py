@@ -145,6 +145,46 @@ class WgvaePreview:
         return (engine.preview(samples["samples"], max_side, memory_budget=memory_budget),)
 
 
+class WgvaeDecodeTiled:
+    """A node that decodes images as another tool does in tiles.
+
+    Its images equal that tool's, with their changes of tone. Tiles are not needed to save memory:
+    a memory budget changes no bit of the result.
+    """
+
+    CATEGORY = "wgvae"
+    RETURN_TYPES = ("IMAGE",)
+    FUNCTION = "decode"
+
+    @classmethod
+    def INPUT_TYPES(cls) -> dict[str, Any]:
+        size = ("INT", {"default": 0, "min": 0, "max": 16384, "step": 8, "tooltip": "Side of a tile in pixels. 0: as that tool has it."})
+        overlap = ("INT", {"default": -1, "min": -1, "max": 16384, "tooltip": "Pixels that neighbouring tiles share. -1: as that tool has it."})
+        rule = (["blend", "cosine", "estimate"], {"tooltip": "blend: diffusers with enable_tiling(). cosine: SeedVR2's node. estimate: whole, with the norms of a smaller copy."})
+        return {
+            "required": {"samples": ("LATENT",), "vae": ("VAE",), "rule": rule},
+            "optional": {"tile_size": size, "tile_overlap": overlap, "memory_budget": _BUDGET},
+            "hidden": _HIDDEN,
+        }
+
+    def decode(
+        self,
+        samples: dict[str, Any],
+        vae: object,
+        rule: Literal["blend", "cosine", "estimate"],
+        tile_size: int = 0,
+        tile_overlap: int = -1,
+        memory_budget: str = "",
+        prompt: Graph | None = None,
+        unique_id: str | None = None,
+    ) -> tuple[torch.Tensor]:
+        engine = engine_of(vae, prompt, unique_id)
+        overlap = tile_overlap if tile_overlap >= 0 else None
+        tiling = {"tiling": rule, "tile_size": tile_size or None, "tile_overlap": overlap}
+        images = engine.decode(samples["samples"], memory_budget=memory_budget, tiling=tiling)
+        return (images.flatten(0, 1) if images.ndim == 5 else images,)
+
+
 class WgvaePlan:
     """A node that says how much memory a decode or an encode will take, before it runs."""
 
@@ -193,6 +233,7 @@ def _mib(count: int) -> str:
 NODE_CLASS_MAPPINGS = {
     "WgvaeLoader": WgvaeLoader,
     "WgvaeDecode": WgvaeDecode,
+    "WgvaeDecodeTiled": WgvaeDecodeTiled,
     "WgvaeEncode": WgvaeEncode,
     "WgvaePlan": WgvaePlan,
     "WgvaePreview": WgvaePreview,
@@ -200,6 +241,7 @@ NODE_CLASS_MAPPINGS = {
 NODE_DISPLAY_NAME_MAPPINGS = {
     "WgvaeLoader": "Load VAE (wgvae)",
     "WgvaeDecode": "VAE Decode (wgvae)",
+    "WgvaeDecodeTiled": "VAE Decode in Tiles (wgvae)",
     "WgvaeEncode": "VAE Encode (wgvae)",
     "WgvaePlan": "VAE Memory (wgvae)",
     "WgvaePreview": "VAE Preview (wgvae)",

@@ -18,6 +18,10 @@ import comfy.utils
 _CHUNK_FRAMES = 17
 
 
+Tiling = Mapping[str, Any]
+"""Arguments ``tiling``, ``tile_size`` and ``tile_overlap`` of :meth:`wgvae.Vae.decode`."""
+
+
 @dataclass(frozen=True)
 class Files:
     """Paths of a model. Both are the same path, unless its halves are two files."""
@@ -129,7 +133,7 @@ class EngineVae:
         self.first_stage_model = model
         self.patcher = Patcher(model, self.device, management.vae_offload_device())
 
-        self._unscaled = _unscaled(config)
+        self._unscaled: bool = facts["unscaled_in_comfyui"]
         self._time: int | None = facts["temporal_factor"]
         encoded = facts["latent_factor"][self._unscaled]
         decoded = encoded * config.get("upscale", 1)
@@ -209,6 +213,7 @@ class EngineVae:
         vae_options: Mapping[str, Any] | None = None,
         *,
         memory_budget: str = "",
+        tiling: Tiling | None = None,
     ) -> torch.Tensor:
         """Decodes latents to images, or to clips if they have an axis of frames or layers.
 
@@ -220,11 +225,14 @@ class EngineVae:
             None or empty, as no model of wgvae has options.
         memory_budget
             Limit for this call, instead of the loader's.
+        tiling
+            Rule of another tool for images, with its lengths. None decodes whole.
 
         Raises
         ------
         wgvae.Error
-            The errors of :meth:`wgvae.Vae.decode`. If options are given, InputError.
+            The errors of :meth:`wgvae.Vae.decode`. If options are given, or a tiling for a clip,
+            InputError.
         """
         if vae_options:
             raise wrong("vae_options", "none", ", ".join(vae_options))
@@ -232,7 +240,10 @@ class EngineVae:
         factor = self.spacial_compression_decode()
         height, width = (side * factor for side in latents.shape[-2:])
         clips = self.is_clip(latents.shape)
-        self._make_room(self.plan(height, width, memory_budget, latents=self.latents_of(latents.shape)))
+        if clips and tiling:
+            raise wrong("samples", "images: no tool's rule is for clips here", "a clip")
+        count = self.latents_of(latents.shape)
+        self._make_room(self.plan(height, width, memory_budget, latents=count, **(tiling or {})))
         vae = model.opened(model.files.decoder)
         options: dict[str, Any] = {
             "output": "float",
@@ -243,6 +254,7 @@ class EngineVae:
             clip = vae.clip()
             images = _joined(clip.decode(one[None], progress=_bar(), **options) for one in latents)
         else:
+            options |= tiling or {}
             images = _each_frame(latents, lambda one: vae.decode(one, progress=_bar(), **options))
         return self.process_output(images).to(self.output_device).movedim(1, -1)
 
@@ -324,9 +336,8 @@ class EngineVae:
         if latents.ndim == 5:
             latents = latents.movedim(2, 1).flatten(0, 1)
         factor = self.spacial_compression_decode()
-        step = -(-max(latents.shape[-2:]) // max(1, max_side // factor))
-        height, width = (-(-side // step) * factor for side in latents.shape[-2:])
-        self._make_room(self.plan(height, width, memory_budget))
+        height, width = (side * factor for side in latents.shape[-2:])
+        self._make_room(self.plan(height, width, memory_budget, max_side=max_side))
         images = model.opened(model.files.decoder).decode(
             latents,
             output="float",
@@ -356,17 +367,18 @@ class EngineVae:
         *,
         encode: bool = False,
         latents: int | None = None,
+        **how: Any,
     ) -> wgvae.Plan:
         """Plans a decode or an encode of images of ``height`` by ``width`` pixels.
 
-        ``latents`` is the number of frames of latents of a clip. Errors are those of
-        :meth:`wgvae.Vae.plan`.
+        ``latents`` is the number of frames of latents of a clip. Further arguments and errors are
+        those of :meth:`wgvae.Vae.plan`.
         """
         model = self.first_stage_model
         vae = model.opened(model.files.encoder if encode else model.files.decoder)
         budget = self._budget(memory_budget)
         if latents is None:
-            return vae.plan(height, width, budget, encode=encode, unscaled=self._unscaled)
+            return vae.plan(height, width, budget, encode=encode, unscaled=self._unscaled, **how)
         return vae.clip().plan(
             height, width, budget, encode=encode, unscaled=self._unscaled, clip_latents=latents
         )
@@ -426,16 +438,6 @@ def wrong(what: str, expected: str, found: str) -> wgvae.errors.InputError:
     """Returns the error for the argument ``what``, for the caller to raise."""
     message = f"{what}: expected {expected}, found {found}"
     return wgvae.errors.InputError(message, what=what, expected=expected, found=found)
-
-
-def _unscaled(config: Mapping[str, Any]) -> bool:
-    """Returns True if ComfyUI has this model's latents in the VAE's own scale.
-
-    FLUX.2, LTX-2 and SeedVR2 are the exceptions: their latents are in the diffusion model's scale,
-    and those of FLUX.2 are packed. Tiny autoencoders of LTX-2 have as many channels as its VAE.
-    """
-    of_ltx2 = config["network"] == "tiny" and config["latent_channels"] == 128
-    return config["patch"] == 1 and config["network"] not in ("ltx2", "seedvr") and not of_ltx2
 
 
 Ratio = int | tuple[Callable[[int], int], int, int]

@@ -327,25 +327,24 @@ def test_files_of_comfyuis_loaders_are_found(monkeypatch: pytest.MonkeyPatch) ->
     assert checkpoint == "checkpoints/taehv.safetensors"
 
 
-@pytest.mark.parametrize(
-    ("network", "channels", "patch", "unscaled"),
-    [
-        ("kl", 4, 1, True),
-        ("kl", 32, 2, False),
-        ("wan", 16, 1, True),
-        ("seedvr", 16, 1, False),
-        ("ltx2", 128, 1, False),
-        ("tiny", 128, 1, False),
-        ("tiny", 4, 1, True),
-        ("dc", 128, 1, True),
-    ],
-)
-@pytest.mark.usefixtures("nodes")
-def test_scale_of_latents_in_comfyui(
-    network: str, channels: int, patch: int, unscaled: bool
-) -> None:
-    config = {"network": network, "latent_channels": channels, "patch": patch}
-    assert sys.modules["custom_nodes_wgvae.vae"]._unscaled(config) is unscaled
+def test_tiles_of_other_tools(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
+    z = normal(1, 1, 16, 6, 12)
+    samples = {"samples": torch.from_numpy(z)}
+    wanted = {"vae": vae, "samples": samples}
+    found = call(nodes, "WgvaeDecodeTiled", rule="blend", tile_size=48, tile_overlap=16, **wanted)
+    with wgvae.Vae.from_pretrained(DEMO, precision="f32", device="cpu") as judge:
+        options: dict[str, Any] = {"tiling": "blend", "tile_size": 48, "tile_overlap": 16}
+        expected = judge.decode(z, unscaled=True, output="float", **options)
+    assert np.array_equal(found.numpy(), np.clip(expected / 2 + 0.5, 0, 1).transpose(0, 2, 3, 1))
+    assert not torch.equal(found, call(nodes, "WgvaeDecode", **wanted))
+    # The model's own tiles are larger than this image.
+    own = call(nodes, "WgvaeDecodeTiled", rule="cosine", **wanted)
+    assert torch.equal(own, call(nodes, "WgvaeDecode", **wanted))
+    video = load(nodes, comfy, wan)
+    clip = {"samples": torch.from_numpy(normal(2, 1, 16, 2, 4, 4))}
+    with pytest.raises(wgvae.errors.InputError, match="samples: expected images.*found a clip"):
+        call(nodes, "WgvaeDecodeTiled", rule="blend", vae=video, samples=clip)
 
 
 def test_previews_are_small(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:

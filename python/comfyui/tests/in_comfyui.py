@@ -318,12 +318,14 @@ def own_nodes(comfy: Comfy, base: Path, name: str) -> int:
         for side, title in (("ours", ours), ("core", f"{ours}, ComfyUI's VAE")):
             pair = [node(core, vae=["core", 0], **given), node(ours, vae=[side, 0], **given)]
             failures += compare(comfy, base, title, pair, before)
-    # So large that nothing is averaged.
-    sizes = {"samples": ["in", 0], "max_side": 1024}
-    if not family.video:
-        pair = [node("VAEDecode", samples=["in", 0], vae=["core", 0])]
-        pair += [node("WgvaePreview", vae=["ours", 0], **sizes)]
-        failures += compare(comfy, base, "WgvaePreview", pair, before)
+    # So large that nothing is averaged, and that one tile holds the image.
+    for ours, sizes in (("WgvaePreview", {"max_side": 1024}), ("WgvaeDecodeTiled", {"rule": "cosine"})):
+        if not family.video:
+            pair = [
+                node("VAEDecode", samples=["in", 0], vae=["core", 0]),
+                node(ours, vae=["ours", 0], samples=["in", 0], **sizes),
+            ]
+            failures += compare(comfy, base, ours, pair, before)
     return failures
 
 
