@@ -158,7 +158,7 @@ class WgvaeDecodeTiled:
 
     @classmethod
     def INPUT_TYPES(cls) -> dict[str, Any]:
-        size = ("INT", {"default": 0, "min": 0, "max": 16384, "step": 8, "tooltip": "Side of a tile in pixels. 0: as that tool has it."})
+        size = ("INT", {"default": 0, "min": 0, "max": 16384, "step": 8, "tooltip": "Side of a tile in pixels. 0: as that tool has it; for blend, models such as TAESD need a size."})
         overlap = ("INT", {"default": -1, "min": -1, "max": 16384, "tooltip": "Pixels that neighbouring tiles share. -1: as that tool has it."})
         rule = (["blend", "cosine", "estimate"], {"tooltip": "blend: diffusers with enable_tiling(). cosine: SeedVR2's node. estimate: whole, with the norms of a smaller copy."})
         return {

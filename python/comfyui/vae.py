@@ -226,23 +226,24 @@ class EngineVae:
         memory_budget
             Limit for this call, instead of the loader's.
         tiling
-            Rule of another tool for images, with its lengths. None decodes whole.
+            Rule of another tool for images, with its lengths. None decodes whole. Latents of one
+            frame are an image.
 
         Raises
         ------
         wgvae.Error
-            The errors of :meth:`wgvae.Vae.decode`. If options are given, or a tiling for a clip,
-            InputError.
+            The errors of :meth:`wgvae.Vae.decode`. InputError if options are given, or a tiling for
+            a clip or for packed latents.
         """
         if vae_options:
             raise wrong("vae_options", "none", ", ".join(vae_options))
         model, latents = self.first_stage_model, samples_in.detach().float().cpu()
         factor = self.spacial_compression_decode()
         height, width = (side * factor for side in latents.shape[-2:])
-        clips = self.is_clip(latents.shape)
-        if clips and tiling:
-            raise wrong("samples", "images: no tool's rule is for clips here", "a clip")
-        count = self.latents_of(latents.shape)
+        clips, count = self.is_clip(latents.shape), self.latents_of(latents.shape)
+        if tiling:
+            self._check_tiles(latents.shape)
+            clips, count = False, None
         self._make_room(self.plan(height, width, memory_budget, latents=count, **(tiling or {})))
         vae = model.opened(model.files.decoder)
         options: dict[str, Any] = {
@@ -423,6 +424,14 @@ class EngineVae:
                     if name.startswith(prefix)
                 }
         return tensors
+
+    def _check_tiles(self, shape: Sequence[int]) -> None:
+        """Raises InputError if latents of this ``shape`` cannot be decoded in tiles."""
+        if self.latent_dim == 3 and len(shape) == 5 and self._time is not None and shape[2] > 1:
+            raise wrong("samples", "one frame, as only images are decoded in tiles", f"{shape[2]} frames")
+        if self.first_stage_model.config["patch"] > 1:
+            expected = "a model whose latents ComfyUI does not pack"
+            raise wrong("vae", expected, str(self.first_stage_model.facts["name"]))
 
     def _budget(self, memory_budget: str) -> str | None:
         return memory_budget or self.memory_budget or None

@@ -33,9 +33,9 @@ pub(crate) fn decode(
     if latents.shape().contains(&0) {
         return Err(Error::input("latents", "no empty axes", format!("{:?}", latents.shape())).into());
     }
+    let decode = DecodeOptions { clip_latents: u32::try_from(count).ok(), ..options.decode(&device.config)? };
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: true, ..load })?;
-    let decode = DecodeOptions { clip_latents: u32::try_from(count).ok(), ..options.decode(vae.config())? };
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
     let image = vae.config().image_size(size, options.space());
     let (columns, rows) = (image.width as usize, image.height as usize);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread::{self, ThreadId};
 
 use parking_lot::{Mutex, MutexGuard};
-use wgvae::config::PaddingMode;
+use wgvae::config::{AutoencoderConfig, PaddingMode};
 use wgvae::files::Variant;
 use wgvae::{Checkpoint, Directions, Error, LoadOptions, Named, Planner, Result, Vae};
 
@@ -50,6 +50,8 @@ impl Source {
 #[derive(Debug)]
 pub(crate) struct Device {
     source: Source,
+    /// The network, and the scale of its latents.
+    pub(crate) config: AutoencoderConfig,
     /// The device itself.
     pub(crate) device: wgvae::Device,
     work: Mutex<Work>,
@@ -76,8 +78,8 @@ pub(crate) struct Turn<'a> {
 
 impl Device {
     /// Creates a device on which nothing is loaded yet.
-    pub(crate) fn new(source: Source, device: wgvae::Device) -> Self {
-        Self { source, device, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
+    pub(crate) fn new(source: Source, config: AutoencoderConfig, device: wgvae::Device) -> Self {
+        Self { source, config, device, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
     }
 
     /// Opens the model's files again.

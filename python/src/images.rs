@@ -45,10 +45,10 @@ pub(crate) fn decode(
     options: &Options,
     watch: &mut Watch,
 ) -> Result<Stack, Stop> {
+    let decode = options.decode(&device.config)?;
     let [count, channels, height, width] = axes("latents", "[n, c, h, w]", latents.shape())?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
-    let decode = options.decode(vae.config())?;
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
     let size = match options.max_side() {
         Some(side) => vae.config().reduced_size(size, options.space(), side)?,

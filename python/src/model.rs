@@ -56,8 +56,8 @@ impl Model {
             let device = place.open()?;
             let facts = facts(&checkpoint, &device, precision).to_string();
             let known = SPACES.map(|space| checkpoint.check_space(space).is_ok());
-            drop(checkpoint);
-            Ok((Arc::new(Device::new(source, device)), known, facts))
+            let config = checkpoint.config().clone();
+            Ok((Arc::new(Device::new(source, config, device)), known, facts))
         })?;
         Ok(Self { device: Mutex::new(Some(device)), process: std::process::id(), precision, known, facts })
     }
@@ -192,6 +192,8 @@ impl Model {
                 let plans = planner.plan(&request)?;
                 let mut facts = json!(plans.first().facts());
                 // Of all tiles.
+                facts["predicted_peak_bytes"] = json!(plans.peak());
+                facts["host_bytes"] = json!(plans.host_bytes());
                 facts["macs"] = json!(plans.macs(1));
                 facts["predicted_seconds"] = json!(plans.predicted_seconds(1));
                 facts["transferred_bytes"] = json!(plans.transferred(1));

@@ -93,7 +93,7 @@ impl Options {
     /// Converts them to options of a decode by a model of `config`.
     ///
     /// # Errors
-    /// [`Error::Input`] for unknown words; see [`TilingKind::for_model`].
+    /// [`Error::Input`] for unknown words; see [`TilingKind::for_model`]. Names are Python's.
     pub(crate) fn decode(&self, config: &AutoencoderConfig) -> Result<DecodeOptions, Error> {
         let kind = TilingKind::named(&self.tiling)?;
         Ok(DecodeOptions {
@@ -101,7 +101,10 @@ impl Options {
             memory_budget: self.memory_budget.map(Bytes),
             least_memory: self.least_memory,
             parking: Parking::named(&self.parking)?,
-            tiling: kind.for_model(config, self.tile_size, self.tile_overlap)?,
+            tiling: kind.for_model(config, self.tile_size, self.tile_overlap).map_err(|error| match error {
+                Error::Input { what, expected, found } => Error::input(what.replace(' ', "_"), expected, found),
+                other => other,
+            })?,
             clip_latents: self.clip_latents,
         })
     }

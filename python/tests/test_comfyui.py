@@ -300,7 +300,7 @@ def test_a_vae_of_comfyui_without_a_file_is_named(nodes: dict[str, Any]) -> None
     prompts: list[dict[str, Any] | None] = [None, {}]
     prompts += [{"1": one, "2": {"inputs": {"vae": ["1", 0]}}} for one in (merged, loader)]
     for prompt in prompts:
-        for name, given in (("WgvaeDecode", {"samples": None}), ("WgvaeEncode", {"pixels": None}), ("WgvaePreview", {"samples": None, "max_side": 64})):
+        for name, given in (("WgvaeDecode", {"samples": None}), ("WgvaeEncode", {"pixels": None}), ("WgvaePreview", {"samples": None, "max_side": 64}), ("WgvaeDecodeTiled", {"samples": None, "rule": "blend"})):
             with pytest.raises(wgvae.errors.InputError, match=message):
                 call(nodes, name, vae=SimpleNamespace(), prompt=prompt, unique_id="2", **given)
 
@@ -343,8 +343,19 @@ def test_tiles_of_other_tools(nodes: dict[str, Any], comfy: Comfy, wan: Path) ->
     assert torch.equal(own, call(nodes, "WgvaeDecode", **wanted))
     video = load(nodes, comfy, wan)
     clip = {"samples": torch.from_numpy(normal(2, 1, 16, 2, 4, 4))}
-    with pytest.raises(wgvae.errors.InputError, match="samples: expected images.*found a clip"):
+    with pytest.raises(wgvae.errors.InputError, match="samples: expected one frame.*found 2 frames"):
         call(nodes, "WgvaeDecodeTiled", rule="blend", vae=video, samples=clip)
+
+
+def test_tiles_of_one_frame_of_a_video_model(nodes: dict[str, Any], comfy: Comfy, seedvr: Path) -> None:
+    vae = load(nodes, comfy, seedvr, family="seedvr2")
+    samples = {"samples": torch.from_numpy(normal(2, 1, 16, 1, 6, 4))}
+    given = {"vae": vae, "samples": samples}
+    tiled = call(nodes, "WgvaeDecodeTiled", rule="cosine", tile_size=32, tile_overlap=8, **given)
+    whole = call(nodes, "WgvaeDecode", **given)
+    assert tiled.shape == whole.shape and not torch.equal(tiled, whole)
+    one_tile = call(nodes, "WgvaeDecodeTiled", rule="cosine", **given)
+    assert (one_tile - whole).abs().max() < 1e-4
 
 
 def test_previews_are_small(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:

@@ -317,7 +317,7 @@ def test_tiles_of_diffusers(sd: Path, ours: AutoencoderKL) -> None:
     z = text(2, 4, 12, 20)
     with torch.no_grad():
         expected = own.decode(z).sample.numpy()
-    tiles = {"output": "float", "unscaled": True, "tiling": "blend", "tile_size": 64}
+    tiles: dict[str, Any] = {"output": "float", "unscaled": True, "tiling": "blend", "tile_size": 64}
     found = ours.vae.decode(z, **tiles)
     whole = ours.vae.decode(z, output="float", unscaled=True)
     assert np.abs(found - expected).max() < 1e-4 < np.abs(whole - expected).max()

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -378,7 +379,7 @@ def test_preview_rate(taehv: Path, wan: Path) -> None:
 def test_tiles(vae: wgvae.Vae) -> None:
     z = normal(3, 1, vae.config["latent_channels"], 24, 16)
     whole = vae.decode(z)
-    tiles = {"tile_size": 96, "tile_overlap": 32}
+    tiles: dict[str, Any] = {"tile_size": 96, "tile_overlap": 32}
     found = {rule: vae.decode(z, tiling=rule, **tiles) for rule in ("blend", "cosine")}
     found["estimate"] = vae.decode(z, tiling="estimate")
     assert np.array_equal(found["estimate"], whole), "no larger than the small copy"
@@ -391,19 +392,22 @@ def test_tiles(vae: wgvae.Vae) -> None:
     assert plan.peak_bytes < all_at_once.peak_bytes and plan.macs > all_at_once.macs
     assert vae.plan(192, 128, max_side=64).peak_bytes == vae.plan(64, 48).peak_bytes
     for arguments, message in (
-        ({"tiling": "linear"}, "tiling: expected exact, blend, cosine or estimate, found .linear"),
-        ({"tile_size": 96}, "tile size: expected tiling blend or cosine with it, found 96 with tiling exact"),
-        ({"tiling": "blend", "tile_size": 7}, "tile size: expected a multiple of 8 pixels"),
+        ({"tiling": "linear"}, "tiling: expected one of exact, blend, cosine, estimate, found .linear"),
+        ({"tile_size": 96}, "tile_size: expected no value, unless tiling is blend or cosine, found 96 with tiling exact"),
+        ({"tiling": "blend", "tile_size": 7}, "tile_size: expected a multiple of 8 pixels"),
         ({"tiling": "blend", "tile_size": -8}, "tile_size: expected 1 to"),
-        ({"tiling": "blend", "tile_size": 96, "tile_overlap": 96}, "tile overlap: expected less than"),
+        ({"tiling": "blend", "tile_overlap": -1}, "tile_overlap: expected 0 to"),
+        ({"tiling": "blend", "tile_size": 96, "tile_overlap": 96}, "tile_overlap: expected less than"),
     ):
         for call in (vae.decode, lambda _, **given: vae.plan(192, 128, **given)):
             with pytest.raises(errors.InputError, match=message):
                 call(z, **arguments)
     with pytest.raises(errors.InputError, match='tiling: expected "exact" for an encode'):
         vae.plan(192, 128, encode=True, tiling="blend")
-    with pytest.raises(errors.InputError, match="max_side: expected None for an encode"):
-        vae.plan(192, 128, encode=True, max_side=64)
+    of_decodes: list[dict[str, Any]] = [{"max_side": 64}, {"tile_size": 64}, {"tile_overlap": 64}]
+    for given in of_decodes:
+        with pytest.raises(errors.InputError, match=f"{next(iter(given))}: expected None for an encode, found 64"):
+            vae.plan(192, 128, encode=True, **given)
 
 
 def test_border(sd: Path, wan: Path) -> None:

@@ -87,7 +87,9 @@ def adapters() -> list[Adapter]:
 class Plan:
     """The memory and time that a decode or an encode takes, known before anything is allocated.
 
-    ``str(plan)`` is the text that ``wgvae plan`` prints.
+    ``str(plan)`` is the text that ``wgvae plan`` prints. In tiles, ``seconds``, ``macs`` and
+    ``transferred_bytes`` are those of all tiles; ``text``, and the stages in ``facts``, are those of
+    the tile that takes the most memory.
     """
 
     height: int
@@ -296,6 +298,9 @@ class Vae:
             If shapes, types or values do not fit the model.
         BudgetError, TooLargeError, HostMemoryError, DeviceMemoryError
             If the budget or the memory is too small.
+        ConfigError
+            If ``tiling`` is "blend" without ``tile_size``, and the model does not say what its tiles
+            are, such as TAESD.
         NotFiniteError
             If the result is not finite.
         DeviceError
@@ -382,14 +387,17 @@ class Vae:
         Raises
         ------
         InputError
-            If the sides do not fit the model.
+            If the sides do not fit the model, or another argument is wrong.
+        ConfigError
+            See :meth:`decode`.
         BudgetError
             If no plan fits the budget. Its ``smallest`` is the smallest budget found.
         """
         if encode and tiling != "exact":
             raise wrong("tiling", '"exact" for an encode, which is always whole', repr(tiling))
-        if encode and max_side is not None:
-            raise wrong("max_side", "None for an encode", repr(max_side))
+        for name, given in (("max_side", max_side), ("tile_size", tile_size), ("tile_overlap", tile_overlap)):
+            if encode and given is not None:
+                raise wrong(name, "None for an encode", repr(given))
         options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
         _divide(options, max_side, tiling, tile_size, tile_overlap)
         return self._plan(height, width, encode, options, clip=False)
@@ -667,13 +675,13 @@ def _floats(output: str) -> bool:
     return output == "float"
 
 
-def _number(what: str, number: int, unit: str) -> int:
+def _number(what: str, number: int, unit: str, least: int = 1) -> int:
     try:
         number = number.__index__()
     except AttributeError:
         raise wrong(what, f"a number of {unit}", repr(number)) from None
-    if not 0 < number < 1 << 32:
-        raise wrong(what, f"1 to 4294967295 {unit}", str(number))
+    if not least <= number < 1 << 32:
+        raise wrong(what, f"{least} to 4294967295 {unit}", str(number))
     return number
 
 
@@ -714,7 +722,7 @@ def _divide(
     options["tiling"] = _word("tiling", tiling)
     options["tile_size"] = None if size is None else _number("tile_size", size, "pixels")
     # Tiles may lie side by side.
-    options["tile_overlap"] = 0 if overlap == 0 else None if overlap is None else _number("tile_overlap", overlap, "pixels")
+    options["tile_overlap"] = None if overlap is None else _number("tile_overlap", overlap, "pixels", least=0)
 
 
 def _seed(sample: bool, seed: int | None, moments: bool) -> int | None:

@@ -4,7 +4,6 @@ use super::{Cpu, CpuOptions, Device, adapters};
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuOptions};
 use crate::limits::DeviceKind;
-use crate::named::Named;
 
 /// The kind of device to open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -18,10 +17,7 @@ pub enum DeviceChoice {
     Cpu,
 }
 
-impl Named for DeviceChoice {
-    const OPTION: &'static str = "device";
-    const NAMES: &'static [(&'static str, Self)] = &[("auto", Self::Auto), ("gpu", Self::Gpu), ("cpu", Self::Cpu)];
-}
+crate::named!(DeviceChoice, "device": Auto = "auto", Gpu = "gpu", Cpu = "cpu");
 
 /// Options that choose a device; see [`Device::open`].
 #[derive(Debug, Clone, Default)]

@@ -22,11 +22,7 @@ pub enum TilingKind {
     Estimate,
 }
 
-impl Named for TilingKind {
-    const OPTION: &'static str = "tiling";
-    const NAMES: &'static [(&'static str, Self)] =
-        &[("exact", Self::Exact), ("blend", Self::Blend), ("cosine", Self::Cosine), ("estimate", Self::Estimate)];
-}
+crate::named!(TilingKind, "tiling": Exact = "exact", Blend = "blend", Cosine = "cosine", Estimate = "estimate");
 
 impl TilingKind {
     /// Returns the tiling of this kind for a model. `tile_pixels` and `overlap_pixels` replace the
@@ -47,7 +43,7 @@ impl TilingKind {
                 for (what, pixels) in [(TILE_SIZE, tile_pixels), (TILE_OVERLAP, overlap_pixels)] {
                     if let Some(pixels) = pixels {
                         let found = format!("{pixels} with tiling {}", self.name());
-                        return Err(Error::input(what, "tiling blend or cosine with it", found));
+                        return Err(Error::input(what, "no value, unless tiling is blend or cosine", found));
                     }
                 }
                 return Ok(if self == Self::Exact { Tiling::Exact } else { Tiling::Estimate });

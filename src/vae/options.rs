@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::direction::Directions;
 use crate::limits::{DeviceKind, DeviceLimits};
-use crate::named::Named;
 use crate::tensor::{Bytes, Storage};
 use crate::tiling::Tiling;
 
@@ -25,11 +24,7 @@ pub enum Precision {
     Fast,
 }
 
-impl Named for Precision {
-    const OPTION: &'static str = "precision";
-    const NAMES: &'static [(&'static str, Self)] =
-        &[("auto", Self::Auto), ("f16", Self::F16), ("f32", Self::F32), ("fast", Self::Fast)];
-}
+crate::named!(Precision, "precision": Auto = "auto", F16 = "f16", F32 = "f32", Fast = "fast");
 
 impl Precision {
     /// Returns the storage of this precision on a device with `limits`. Planning returns an error
@@ -115,10 +110,7 @@ pub enum Parking {
     Off,
 }
 
-impl Named for Parking {
-    const OPTION: &'static str = "parking";
-    const NAMES: &'static [(&'static str, Self)] = &[("auto", Self::Auto), ("on", Self::On), ("off", Self::Off)];
-}
+crate::named!(Parking, "parking": Auto = "auto", On = "on", Off = "off");
 
 impl Parking {
     /// True if plans for a device with `limits` may park.

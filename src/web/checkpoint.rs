@@ -10,8 +10,7 @@ use super::{Result, to_js};
 use crate::direction::Directions;
 use crate::error::Error;
 use crate::io::{ByteSource, Checkpoint};
-use crate::model::config::LatentSpace;
-use crate::model::config::PaddingMode;
+use crate::model::config::{LatentSpace, PaddingMode};
 use crate::named::Named;
 
 /// A part of one of a model's files, in bytes.

@@ -146,7 +146,7 @@ describe('planFor', () => {
       [{ ...right, precision: 'f64' }, /^precision: expected one of auto, f32, f16, fast, found "f64"$/],
       [{ ...right, direction: 'both' }, /^direction: expected one of decode, encode, found "both"$/],
       [{ ...right, direction: 'encode', tiling: 'blend' }, /^tiling: expected a decode with it/],
-      [{ ...right, tileSize: 512 }, /^tile size: expected tiling blend or cosine with it, found 512/],
+      [{ ...right, tileSize: 512 }, /^tile size: expected no value, unless tiling is blend or cosine, found 512/],
       [{ ...right, tiling: 'blend', tileSize: 100 }, /^tile size: .*100/],
       [{ ...right, frames: 5 }, /^frames: expected a model for video with it, found 5/],
       [{ family: 'wan21', width: 64, height: 64, frames: 6 }, /^frames: expected 1, 5, 9 and so on, found 6$/],

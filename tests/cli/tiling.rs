@@ -117,7 +117,7 @@ fn tiles_that_make_no_sense() {
         (&["--tiling", "cosine", "--tile-overlap", "3"], 1, &["--tile-overlap", "multiple of 2 pixels", "3 pixels"]),
         (&["--tiling", "blend", "--tile-size", "8", "--tile-overlap", "8"], 1, &["--tile-overlap", "4 latents"]),
         (&["--tiling", "cosine", "--tile-size", "8", "--tile-overlap", "16"], 1, &["--tile-overlap", "8 latents"]),
-        (&["--tile-size", "64"], 1, &["--tile-size", "tiling blend or cosine", "64 with tiling exact"]),
+        (&["--tile-size", "64"], 1, &["--tile-size", "unless tiling is blend or cosine", "64 with tiling exact"]),
         (&["--tiling", "exact", "--tile-overlap", "8"], 1, &["--tile-overlap", "8 with tiling exact"]),
     ];
     for (args, code, words) in cases {

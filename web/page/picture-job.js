@@ -22,6 +22,7 @@ import { tell } from './tell.js';
 export async function decodePicture(decoder, { file, name, size }, options) {
   checkSides(size, decoder);
   const bitmap = await decoder.decode(file, options);
+  options.signal?.throwIfAborted();
   tell({ type: 'picture', bitmap, name });
   return [decoder.report];
 }
@@ -45,6 +46,7 @@ export async function encodeAndDecodePicture(vae, { file, name }, { onDecode, ..
   const decoded = vae.report;
   const size = { width: image.width, height: image.height };
   const { bitmap, squares } = await ask('compareWithOriginal', file, vae.info, transfer(image, [image.data.buffer]));
+  options.signal.throwIfAborted();
   tell({ type: 'picture', bitmap, name, psnr: new Psnr().add(squares, size).value });
   return [encoded, decoded];
 }

@@ -178,7 +178,7 @@ function choose(choice, decodes = false) {
 function acknowledge(name) {
   const stops = underWay();
   plans = [];
-  tell({ type: 'work', stages: wantsDecode ? ['load', 'later'] : ['load'] });
+  tell({ type: 'work', stages: wantsDecode || wantedTiles ? ['load', 'later'] : ['load'] });
   setState('loading');
   tell({ type: 'chosen', name, stops });
 }
@@ -433,6 +433,7 @@ async function make(signal) {
     const size = { width: last.plan.width, height: last.plan.height };
     const encodes = vae && input.footage && encodeAndDecodeClip(vae, { footage: input.footage, name, size }, { ...options, onDecode });
     const outcomes = await (encodes ?? decodeClip(decoder, { latents: input.file, name, size, frames: last.frames }, options));
+    signal.throwIfAborted();
     tell({ type: 'clip-outcomes', outcomes, info: decoder.info });
   } else {
     const encodes = vae && operation === 'encode' ? encodeAndDecodePicture(vae, { file: input.file, name }, { ...options, onDecode }) : undefined;

@@ -35,6 +35,7 @@ export async function compareTiles(decoder, { file, name, size }, tiles, options
   const parts = figuresOf(decoder);
   const [left, right] = [exact, tiled].map((image) => transfer(image, [image.data.buffer]));
   const { squares, ...compared } = await ask('comparePictures', left, right);
+  options.signal.throwIfAborted();
   tell({ type: 'comparison', name, comparison: { ...compared, psnr: new Psnr().add(squares, size).value, tiling, tileSize, count, whole, parts } });
 }
 

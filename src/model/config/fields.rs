@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
 
     /// Reads what convolutions see beyond the borders of their input.
     pub(super) fn padding_mode(&self, field: &str) -> Result<Option<PaddingMode>> {
-        self.one(field, &PaddingMode::expected(), |mode| PaddingMode::named(mode.as_str()?).ok())
+        self.one(field, &PaddingMode::expected(), |mode| PaddingMode::find(mode.as_str()?))
     }
 
     /// Reads a number.

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::model::graph::Border;
-use crate::named::Named;
 
 /// Pixels that the 3x3 convolutions of an `AutoencoderKL` see beyond the borders of their input, as
 /// torch's `padding_mode`. A convolution that halves the size sees zeros in every mode.
@@ -22,16 +21,10 @@ pub enum PaddingMode {
     Circular,
 }
 
-/// By torch's names.
-impl Named for PaddingMode {
-    const OPTION: &'static str = "border";
-    const NAMES: &'static [(&'static str, Self)] = &[
-        ("zeros", Self::Zeros),
-        ("reflect", Self::Reflect),
-        ("replicate", Self::Replicate),
-        ("circular", Self::Circular),
-    ];
-}
+// By torch's names.
+crate::named!(
+    PaddingMode, "border": Zeros = "zeros", Reflect = "reflect", Replicate = "replicate", Circular = "circular"
+);
 
 impl PaddingMode {
     /// Returns the border of a filter that keeps the size.

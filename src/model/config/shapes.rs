@@ -93,7 +93,7 @@ impl Derived {
     pub(crate) fn take_padding_mode(&mut self, name: &str) -> Result<()> {
         let Network::Kl(kl) = &mut self.unscaled.network else { return Ok(()) };
         kl.padding_mode =
-            PaddingMode::named(name).ok().ok_or_else(|| invalid("padding_mode", PaddingMode::expected(), name))?;
+            PaddingMode::find(name).ok_or_else(|| invalid("padding_mode", PaddingMode::expected(), name))?;
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use super::images::{ImageFile, PICTURES, SizeArgs, Source, Taken};
 use super::interrupt::Interrupt;
 use super::latents_output::{Encoding, LatentsFormat, LatentsOutput};
 use super::output_names::OutputNames;
-use super::paths::{Named, check_replaced, model_files};
+use super::paths::{NamedPath, check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
@@ -241,8 +241,8 @@ impl EncodeArgs {
     /// Fails if an output file would replace an input or another output.
     fn check_paths(&self, checkpoint: &Checkpoint, names: &[PathBuf]) -> Result<()> {
         let images = self.image.iter().map(|path| ("--image", path.as_path()));
-        let inputs: Vec<Named<'_>> = images.chain(model_files(checkpoint)).collect();
-        let mut outputs: Vec<Named<'_>> = names.iter().map(|name| ("--output", name.as_path())).collect();
+        let inputs: Vec<NamedPath<'_>> = images.chain(model_files(checkpoint)).collect();
+        let mut outputs: Vec<NamedPath<'_>> = names.iter().map(|name| ("--output", name.as_path())).collect();
         outputs.extend(self.report.iter().map(|path| ("--report", path.as_path())));
         check_replaced(&inputs, &outputs)
     }

@@ -8,15 +8,15 @@ use wgvae::{Checkpoint, Error, Result};
 use super::stdio;
 
 /// File of the command line, with the flag that named it.
-pub(super) type Named<'a> = (&'static str, &'a Path);
+pub(super) type NamedPath<'a> = (&'static str, &'a Path);
 
 /// Returns the files of a model.
-pub(super) fn model_files(checkpoint: &Checkpoint) -> impl Iterator<Item = Named<'_>> {
+pub(super) fn model_files(checkpoint: &Checkpoint) -> impl Iterator<Item = NamedPath<'_>> {
     checkpoint.files().map(|(name, _)| ("--model", Path::new(name)))
 }
 
 /// Fails if a file of `outputs` would replace one of `inputs` or another of `outputs`.
-pub(super) fn check_replaced(inputs: &[Named<'_>], outputs: &[Named<'_>]) -> Result<()> {
+pub(super) fn check_replaced(inputs: &[NamedPath<'_>], outputs: &[NamedPath<'_>]) -> Result<()> {
     let mut taken: BTreeMap<PathBuf, &str> = inputs.iter().map(|(flag, path)| (whole(path), *flag)).collect();
     for (flag, path) in outputs.iter().filter(|(_, path)| !stdio::is_meant(path)) {
         if let Some(other) = taken.insert(whole(path), flag) {

@@ -1,6 +1,6 @@
 //! Choice of a picture's size before it is encoded, and of the crop.
 
-use wgvae::{Error, Named, Result, Size};
+use wgvae::{Error, Result, Size};
 
 use super::Picture;
 
@@ -18,11 +18,7 @@ pub enum Fit {
     Stretch,
 }
 
-impl Named for Fit {
-    const OPTION: &'static str = "fit";
-    const NAMES: &'static [(&'static str, Self)] =
-        &[("cover", Self::Cover), ("contain", Self::Contain), ("stretch", Self::Stretch)];
-}
+wgvae::named!(Fit, "fit": Cover = "cover", Contain = "contain", Stretch = "stretch");
 
 /// Requested size of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -128,8 +128,7 @@ fn row(
     through: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<Measurement> {
-    let precision: Precision = case.precision;
-    let storage = precision.storage(&adapter.limits);
+    let storage = case.precision.storage(&adapter.limits);
     let (predicted, outcome) = match predict(case, &adapter.limits, storage) {
         Err(error) => (None, Err(error.to_string())),
         Ok(predicted) => (Some(predicted), run(*number, case, through, interrupt)?),
