@@ -427,7 +427,7 @@ class EngineVae:
 
     def _check_tiles(self, shape: Sequence[int]) -> None:
         """Raises InputError if latents of this ``shape`` cannot be decoded in tiles."""
-        if self.latent_dim == 3 and len(shape) == 5 and self._time is not None and shape[2] > 1:
+        if self._time is not None and len(shape) == 5 and shape[2] > 1:
             raise wrong("samples", "one frame, as only images are decoded in tiles", f"{shape[2]} frames")
         if self.first_stage_model.config["patch"] > 1:
             expected = "a model whose latents ComfyUI does not pack"

@@ -347,6 +347,16 @@ def test_tiles_of_other_tools(nodes: dict[str, Any], comfy: Comfy, wan: Path) ->
         call(nodes, "WgvaeDecodeTiled", rule="blend", vae=video, samples=clip)
 
 
+def test_packed_latents_have_no_tiles(nodes: dict[str, Any]) -> None:
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
+    # As FLUX.2's VAE has it.
+    vae.first_stage_model.config["patch"] = 2
+    samples = {"samples": torch.from_numpy(normal(2, 1, 16, 4, 4))}
+    expected = "vae: expected a model whose latents ComfyUI does not pack, found "
+    with pytest.raises(wgvae.errors.InputError, match=expected):
+        call(nodes, "WgvaeDecodeTiled", rule="blend", vae=vae, samples=samples)
+
+
 def test_tiles_of_one_frame_of_a_video_model(nodes: dict[str, Any], comfy: Comfy, seedvr: Path) -> None:
     vae = load(nodes, comfy, seedvr, family="seedvr2")
     samples = {"samples": torch.from_numpy(normal(2, 1, 16, 1, 6, 4))}
