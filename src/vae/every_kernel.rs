@@ -15,7 +15,8 @@ use crate::ordered::Set;
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// The plans that together use every variant: output, size of chunks in bytes, latents a side.
+/// The plans that together use every variant: output, size of chunks in bytes, latents a side where
+/// each is 8 pixels wide.
 const CPU_CASES: &[(Output, u64, u32)] = &[(Output::Rgba8, 64 << 20, 8), (Output::Raw, 1 << 20, 33)];
 const GPU_CASES: &[(Output, u64, u32)] = &[
     (Output::Rgba8, 64 << 20, 64),
@@ -89,8 +90,11 @@ fn variants_with(
     let cases = if kind == DeviceKind::Cpu { CPU_CASES } else { GPU_CASES };
     let mut variants = Set::new();
     for config in &configs {
+        let pixels = config.image_size(Size { width: 1, height: 1 }, LatentSpace::Vae).width;
         for &(output, chunk, size) in cases {
-            let latents = Size { width: size, height: size };
+            // Pictures of the same size for all, because plans of larger ones take many steps.
+            let side = (size * 8).div_ceil(pixels);
+            let latents = Size { width: side, height: side };
             let graphs = graphs(config, latents, output);
             for limits in [DeviceLimits::webgpu_default(), roomy()] {
                 let limits =

@@ -8,7 +8,7 @@ use wgvae::device::DeviceLimits;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::{Access, INTERFACES, Interface, Variant, WORKGROUP};
 
-use crate::shaders::{all_variants, module};
+use crate::shaders::{ALL_VARIANTS, module};
 
 /// Returns the storage bindings of a module, sorted by number: number, name, access.
 fn storage_bindings(module: &Module) -> Vec<(u32, String, Access)> {
@@ -69,7 +69,7 @@ fn check(interface: &Interface, invocations: u32, module: &Module) -> Vec<String
 fn interfaces_are_what_the_shaders_say() {
     let defaults = INTERFACES.iter().map(|interface| Variant { file: interface.file, values: Vec::new() });
     let problems: BTreeSet<String> = defaults
-        .chain(all_variants())
+        .chain(ALL_VARIANTS.iter().cloned())
         .flat_map(|variant| {
             let module = module(&specialize(&variant).unwrap()).unwrap();
             let invocations = if variant.number("WORKGROUP") == 0 { WORKGROUP } else { variant.number("WORKGROUP") };

@@ -2,6 +2,7 @@
 //! it stands.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use naga::back::{hlsl, msl};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
@@ -64,19 +65,19 @@ pub(crate) fn file_with_parts(stem: &str) -> String {
     text
 }
 
-/// Returns all variants of all plans.
-pub(crate) fn all_variants() -> BTreeSet<Variant> {
+/// All variants of all plans, found once for all tests.
+pub(crate) static ALL_VARIANTS: LazyLock<BTreeSet<Variant>> = LazyLock::new(|| {
     [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16]
         .into_iter()
         .flat_map(|storage| every_variant(storage).unwrap())
         .collect()
-}
+});
 
 #[test]
 fn every_variant_of_every_plan_is_valid() {
-    let variants = all_variants();
+    let variants = &*ALL_VARIANTS;
     let mut failures = Vec::new();
-    for variant in &variants {
+    for variant in variants {
         if let Err(problem) = specialize(variant).and_then(|text| module(&text).map(|_| ())) {
             failures.push(format!("shaders/{}.wgsl with {:?}:\n{problem}", variant.file, variant.values));
         }
@@ -88,7 +89,7 @@ fn every_variant_of_every_plan_is_valid() {
         .map(|kernel| kernel.file)
         .filter(|file| !variants.iter().any(|variant| variant.file == *file))
         .collect();
-    assert!(unused.is_empty(), "no plan here uses {unused:?}: add a config to all_variants()");
+    assert!(unused.is_empty(), "no plan here uses {unused:?}: add a config to every_variant()");
 }
 
 #[test]
@@ -114,8 +115,8 @@ fn every_variant_translates_to_metal_and_direct3d() {
     use hlsl::ShaderModel::{V5_1, V6_2, V6_6};
     let mut failures = Vec::new();
     let mut count = 0;
-    for variant in all_variants() {
-        let text = specialize(&variant).unwrap();
+    for variant in &*ALL_VARIANTS {
+        let text = specialize(variant).unwrap();
         let (module, info) = validated(&text).unwrap();
         let mut note = |language: &str, written: Result<(), String>| {
             count += 1;

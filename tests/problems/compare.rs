@@ -1,26 +1,31 @@
 //! Compares what a kernel wrote with what its twin writes.
 
+use std::borrow::Cow;
+
 use half::f16;
 use wgvae::Storage;
 use wgvae::kernels::{Access, interface};
 
-use super::{Elements, Problem, Tolerance};
+use super::{Data, Elements, Problem, Tolerance};
 use crate::reference::{Call, run};
 
 /// Returns the content that the CPU twin leaves in each binding that the kernel writes.
 pub(crate) fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
-    let mut bytes: Vec<Vec<u8>> =
-        problem.bindings.iter().map(|data| data.as_ref().map_or(Vec::new(), |data| data.bytes.clone())).collect();
-    run(&mut Call {
+    let mut call = Call {
         variant: &problem.launch.variant,
         params: &problem.launch.params,
         workgroups: problem.launch.workgroups,
-        bindings: bytes.iter_mut().map(Vec::as_mut_slice).collect(),
-    });
+        bindings: problem.bindings.iter().map(content).collect(),
+    };
+    run(&mut call);
     let uses = interface(problem.launch.variant.file).bindings;
-    let written =
-        bytes.into_iter().enumerate().filter(|(index, bytes)| uses[*index].1 == Access::ReadWrite && !bytes.is_empty());
-    written.collect()
+    let bindings = call.bindings.into_iter().map(Cow::into_owned).enumerate();
+    bindings.filter(|(index, bytes)| uses[*index].1 == Access::ReadWrite && !bytes.is_empty()).collect()
+}
+
+/// Returns what a binding holds before the launch: nothing if there is none.
+fn content(binding: &Option<Data>) -> Cow<'_, [u8]> {
+    binding.as_ref().map_or(Cow::default(), |data| Cow::Borrowed(&data.bytes))
 }
 
 /// Compares the content of a binding with the twin's.

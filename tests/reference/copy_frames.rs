@@ -14,6 +14,6 @@ pub(super) fn run(call: &mut Call<'_>) {
         let source = (at(p.x_offset) + pixel * at(p.x_pixel4)) * bytes;
         let target = (at(p.y_offset) + pixel * at(p.y_pixel4)) * bytes;
         let length = at(p.vec4s) * bytes;
-        call.bindings[1][target..][..length].copy_from_slice(&x[source..][..length]);
+        call.bindings[1].to_mut()[target..][..length].copy_from_slice(&x[source..][..length]);
     }
 }

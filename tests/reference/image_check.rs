@@ -18,6 +18,6 @@ pub(super) fn run(call: &mut Call<'_>) {
         }
     }
     for (group, first) in found.iter().enumerate() {
-        call.bindings[0][(at(p.check) + group) * 4..][..4].copy_from_slice(&first.to_le_bytes());
+        call.bindings[0].to_mut()[(at(p.check) + group) * 4..][..4].copy_from_slice(&first.to_le_bytes());
     }
 }

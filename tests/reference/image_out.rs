@@ -28,7 +28,7 @@ pub(super) fn run(call: &mut Call<'_>) {
             levels = NOT_FINITE;
         }
         let target = (frame * rows + pixel / at(p.width)) * at(p.stride) + pixel % at(p.width);
-        call.bindings[1][target * 4..][..4].copy_from_slice(&levels);
+        call.bindings[1].to_mut()[target * 4..][..4].copy_from_slice(&levels);
     }
 }
 

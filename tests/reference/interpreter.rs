@@ -1,9 +1,10 @@
 //! Interpreter: runs a plan on the CPU, step by step, with one byte vector for each slot.
 //!
-//! Every launch gets copies of its bindings; those that it may write are copied back. A slot starts
+//! Every launch writes to copies of its bindings, which are copied back after it. A slot starts
 //! as NaN, and a buffer's range becomes NaN again when the buffer's life begins. So a plan that
 //! reads before it writes, or after another buffer has used the range, gives NaN in the result.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use wgvae::images::Output;
@@ -189,20 +190,21 @@ impl Memory<'_> {
             }
             Action::Output { from, rows } => self.output(*from, *rows),
             Action::Dispatch { variant, workgroups, params, bindings } => {
-                let mut taken: Vec<Vec<u8>> = bindings.iter().map(|binding| self.bytes(binding)).collect();
                 let mut call = Call {
                     variant: &self.plan.variants[*variant],
                     params: &self.plan.params[params.clone()],
                     workgroups: *workgroups,
-                    bindings: taken.iter_mut().map(Vec::as_mut_slice).collect(),
+                    bindings: bindings.iter().map(|binding| Cow::Borrowed(self.bytes(binding))).collect(),
                 };
                 run(&mut call);
+                let bytes: Vec<Option<Vec<u8>>> = call.bindings.into_iter().map(written).collect();
                 let declared = interface(self.plan.variants[*variant].file).bindings;
-                for ((binding, (_, access)), bytes) in bindings.iter().zip(declared).zip(taken) {
-                    if let (Resource::Buffer(buffer), Access::ReadWrite) = (binding, access) {
-                        let (slot, range) = self.range(*buffer);
-                        self.slots[slot][range].copy_from_slice(&bytes);
-                    }
+                for ((binding, (name, access)), bytes) in bindings.iter().zip(declared).zip(bytes) {
+                    let Some(bytes) = bytes else { continue };
+                    let Resource::Buffer(buffer) = binding else { panic!("{name}: expected a buffer to write to") };
+                    assert_eq!(*access, Access::ReadWrite, "{name} is written");
+                    let (slot, range) = self.range(*buffer);
+                    self.slots[slot][range].copy_from_slice(&bytes);
                 }
             }
         }
@@ -238,15 +240,14 @@ impl Memory<'_> {
         (buffer.slot.0, start..start + usize::try_from(buffer.bytes.0).unwrap())
     }
 
-    /// Returns a copy of a binding's bytes.
-    fn bytes(&self, binding: &Resource) -> Vec<u8> {
+    fn bytes(&self, binding: &Resource) -> &[u8] {
         match binding {
             Resource::Buffer(buffer) => {
                 let (slot, range) = self.range(*buffer);
-                self.slots[slot][range].to_vec()
+                &self.slots[slot][range]
             }
-            Resource::Weight(weight) => self.weights[weight.0].clone(),
-            Resource::Unused => Vec::new(),
+            Resource::Weight(weight) => &self.weights[weight.0],
+            Resource::Unused => &[],
         }
     }
 
@@ -264,5 +265,13 @@ impl Memory<'_> {
             let target = (plane * height + rows.start) * width;
             self.image[target..target + pixels].copy_from_slice(&values[plane * pixels..(plane + 1) * pixels]);
         }
+    }
+}
+
+/// Returns the bytes of a binding that a launch has written.
+fn written(binding: Cow<'_, [u8]>) -> Option<Vec<u8>> {
+    match binding {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(bytes) => Some(bytes),
     }
 }

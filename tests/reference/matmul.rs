@@ -27,6 +27,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let transposed = call.variant.flag("TRANSPOSED");
     assert!(!transposed || p.m_stored.is_multiple_of(4), "a transpose writes four rows at once: {p:?}");
     let (a, b) = (call.vec4s(1, input), call.vec4s(2, input));
+    let after = Epilogue::of(call);
     for z in 0..at(entries) {
         let (entry, frame) = (z % at(p.batch), z / at(p.batch));
         for row in 0..at(p.m_stored) {
@@ -38,7 +39,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 };
                 let c_start = at(p.c_offset) + entry * at(p.c_batch) + frame * at(p.c_frame);
                 if transposed {
-                    let value = epilogue(call, &p, row, column, sum, [0.0; 4]);
+                    let value = after.apply(&p, row, column, sum, [0.0; 4]);
                     for (lane, value) in value.into_iter().enumerate() {
                         let index = c_start + (column * 4 + lane) * at(p.c_row) + row / 4;
                         let mut four = call.get(5, output, index);
@@ -47,7 +48,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                     }
                 } else {
                     let index = c_start + row * at(p.c_row) + column;
-                    let value = epilogue(call, &p, row, column, sum, call.get(5, output, index));
+                    let value = after.apply(&p, row, column, sum, call.get(5, output, index));
                     call.set(5, output, index, value);
                 }
             }
@@ -66,37 +67,55 @@ fn product(
     let (row, frame) = (row / frames, row % frames + frame);
     let a_start = at(p.a_offset) + entry * at(p.a_batch) + frame * at(p.a_frame) + row * at(p.a_row);
     let b_start = at(p.b_offset) + entry * at(p.b_batch) + column / block_n * at(p.b_block) + column % block_n;
+    let (a_column, b_row) = (at(p.a_column), at(p.b_row));
     let mut sum = [0.0_f64; 4];
-    for k in 0..at(p.k4) * 4 {
-        let factor = f64::from(a[a_start + k / 4 * at(p.a_column)][k % 4]);
-        let weights = b[b_start + k * at(p.b_row)];
-        for (sum, weight) in sum.iter_mut().zip(weights) {
-            *sum += factor * f64::from(weight);
+    for k4 in 0..at(p.k4) {
+        for (lane, factor) in a[a_start + k4 * a_column].into_iter().enumerate() {
+            let weights = b[b_start + (k4 * 4 + lane) * b_row];
+            for (sum, weight) in sum.iter_mut().zip(weights) {
+                *sum += f64::from(factor) * f64::from(weight);
+            }
         }
     }
     sum
 }
 
-fn epilogue(call: &Call<'_>, p: &MatmulParams, row: usize, column: usize, sum: [f64; 4], old: [f32; 4]) -> [f32; 4] {
-    if row >= at(p.m) {
-        return [0.0; 4];
-    }
-    let mut value = sum.map(|sum| sum * f64::from(p.scale));
-    let add = |value: &mut [f64; 4], factor: f64, summand: [f32; 4]| {
-        value.iter_mut().zip(summand).for_each(|(value, summand)| *value += factor * f64::from(summand));
-    };
-    if call.variant.flag("HAS_BIAS") {
-        add(&mut value, 1.0, call.get(3, wgvae::Storage::F32, column));
-    }
-    if call.variant.flag("ACCUMULATE") {
-        add(&mut value, 1.0, old);
-    }
-    if call.variant.flag("ROW_FACTORS") {
-        let factor = f64::from(f32::from_le_bytes(std::array::from_fn(|byte| call.bindings[3][row * 4 + byte])));
-        // With factor 0, nothing has been written there yet.
-        if factor != 0.0 {
-            add(&mut value, factor, old);
+/// What is done to a sum before it is stored.
+struct Epilogue {
+    bias: Option<Vec<[f32; 4]>>,
+    accumulates: bool,
+    row_factors: Option<Vec<f32>>,
+}
+
+impl Epilogue {
+    fn of(call: &Call<'_>) -> Self {
+        Self {
+            bias: call.variant.flag("HAS_BIAS").then(|| call.vec4s(3, wgvae::Storage::F32)),
+            accumulates: call.variant.flag("ACCUMULATE"),
+            row_factors: call.variant.flag("ROW_FACTORS").then(|| call.floats(4)),
         }
     }
-    value.map(round)
+
+    fn apply(&self, p: &MatmulParams, row: usize, column: usize, sum: [f64; 4], old: [f32; 4]) -> [f32; 4] {
+        if row >= at(p.m) {
+            return [0.0; 4];
+        }
+        let mut value = sum.map(|sum| sum * f64::from(p.scale));
+        let add = |value: &mut [f64; 4], factor: f64, summand: [f32; 4]| {
+            value.iter_mut().zip(summand).for_each(|(value, summand)| *value += factor * f64::from(summand));
+        };
+        if let Some(bias) = &self.bias {
+            add(&mut value, 1.0, bias[column]);
+        }
+        if self.accumulates {
+            add(&mut value, 1.0, old);
+        }
+        // With factor 0, nothing has been written there yet.
+        if let Some(factors) = &self.row_factors
+            && factors[row] != 0.0
+        {
+            add(&mut value, f64::from(factors[row]), old);
+        }
+        value.map(round)
+    }
 }

@@ -27,17 +27,19 @@ mod winograd_in;
 mod winograd_out;
 mod winograd_weights;
 
+use std::borrow::Cow;
+
 use half::f16;
 use wgvae::Storage;
 use wgvae::kernels::{Value, Variant, WORKGROUP};
 
 /// One launch: its variant, its parameters, and bindings 1, 2, and so on as bytes. A binding that
-/// the variant does not use is empty.
+/// the variant does not use is empty. One that the launch writes becomes a copy at its first write.
 pub(crate) struct Call<'a> {
     pub(crate) variant: &'a Variant,
     pub(crate) params: &'a [u8],
     pub(crate) workgroups: [u32; 3],
-    pub(crate) bindings: Vec<&'a mut [u8]>,
+    pub(crate) bindings: Vec<Cow<'a, [u8]>>,
 }
 
 /// Returns the row or column that is read at `position` of `extent`. `None` if it is zero there.
@@ -115,7 +117,7 @@ impl Call<'_> {
 
     /// Returns all vec4 of binding `index` (1 is the first after `params`).
     fn vec4s(&self, index: usize, storage: Storage) -> Vec<[f32; 4]> {
-        let bytes: &[u8] = self.bindings[index - 1];
+        let bytes: &[u8] = &self.bindings[index - 1];
         bytes.chunks_exact(vec4_bytes(storage)).map(|bytes| load(bytes, storage)).collect()
     }
 
@@ -133,12 +135,12 @@ impl Call<'_> {
     /// Writes element `at` of binding `index`.
     fn set(&mut self, index: usize, storage: Storage, at: usize, value: [f32; 4]) {
         let bytes = vec4_bytes(storage);
-        store(&mut self.bindings[index - 1][at * bytes..][..bytes], storage, value);
+        store(&mut self.bindings[index - 1].to_mut()[at * bytes..][..bytes], storage, value);
     }
 
     /// Writes number `at` of binding `index`, an array of f32.
     fn set_float(&mut self, index: usize, at: usize, value: f32) {
-        self.bindings[index - 1][at * 4..][..4].copy_from_slice(&value.to_le_bytes());
+        self.bindings[index - 1].to_mut()[at * 4..][..4].copy_from_slice(&value.to_le_bytes());
     }
 }
 
@@ -207,8 +209,9 @@ fn times<const R: usize, const C: usize>(matrix: &[[f64; C]; R], x: &[f64; C]) -
 
 /// Returns `matrix x matrix^T`, computed column by column, then row by row.
 fn times_both<const R: usize, const C: usize>(matrix: &[[f64; C]; R], x: &[[f64; C]; C]) -> [[f64; R]; R] {
-    let columns: [[f64; R]; C] = std::array::from_fn(|column| times(matrix, &x.map(|row| row[column])));
-    std::array::from_fn(|row| times(matrix, &columns.map(|column| column[row])))
+    let columns: [[f64; R]; C] =
+        std::array::from_fn(|column| times(matrix, &std::array::from_fn(|row| x[row][column])));
+    std::array::from_fn(|row| times(matrix, &std::array::from_fn(|column| columns[column][row])))
 }
 
 /// Points of Winograd F(4x4, 3x3): 1 / sqrt(2) and sqrt(2), with 0 and infinity.

@@ -4,7 +4,7 @@ use wgvae::Storage;
 use wgvae::kernels::WORKGROUP;
 use wgvae::kernels::winograd::{InParams, PAIRS_IN};
 
-use super::{A, B, Call, activate, at, place_of, round, seen_at, times_both};
+use super::{A, B, Call, activate, at, each, place_of, seen_at, times_both};
 
 /// Tiles of a workgroup, as in the shader.
 const WORKGROUP_TILES: u32 = 16;
@@ -34,6 +34,7 @@ pub(super) fn run(call: &mut Call<'_>) {
     let (shift, shuffle) = (call.variant.number("SHIFT"), call.variant.flag("SHUFFLE"));
     let beyond = call.variant.number("BEYOND");
     let transformed = call.storage("Transformed");
+    let factor = if call.variant.flag("HALVES") { 1.0 / 32.0 } else { 1.0 };
     let norm = if normalize { call.vec4s(2, Storage::F32) } else { Vec::new() };
     let pixel = |py: i64, px: i64, channel: usize, lane: usize| {
         let [py, px] = [seen_at(py, p.height, beyond), seen_at(px, p.width, beyond)];
@@ -62,7 +63,6 @@ pub(super) fn run(call: &mut Call<'_>) {
                 });
                 times_both(&B_T, &d)
             });
-            let factor = if call.variant.flag("HALVES") { 1.0 / 32.0 } else { 1.0 };
             for index in 0..36 {
                 let (v_channels4, channel) = (at(p.v_channels4), at(p.v_channel0) + channel);
                 let target = if pairs {
@@ -70,7 +70,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 } else {
                     (index * v_channels4 + channel) * at(p.tiles) + tile
                 };
-                call.set(3, transformed, target, lanes.map(|lane| round(lane[index / 6][index % 6] * factor)));
+                call.set(3, transformed, target, each(|lane| lanes[lane][index / 6][index % 6] * factor));
             }
         }
     }

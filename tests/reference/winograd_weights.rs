@@ -2,7 +2,7 @@
 
 use wgvae::kernels::winograd::WeightsParams;
 
-use super::{B, Call, at, round, times_both};
+use super::{B, Call, at, each, times_both};
 
 const G: [[f64; 3]; 6] = [
     [1.0, 0.0, 0.0],
@@ -33,7 +33,7 @@ pub(super) fn run(call: &mut Call<'_>) {
             let block = column / at(p.tile_n);
             let target = (block * at(p.k) + at(p.k0) + input) * at(p.tile_n) + column % at(p.tile_n);
             for index in 0..36 {
-                let value = lanes.map(|lane| round(lane[index / 6][index % 6]));
+                let value = each(|lane| lanes[lane][index / 6][index % 6]);
                 call.set(2, transformed, index * columns * at(p.k) + target, value);
             }
         }
