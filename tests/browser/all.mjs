@@ -2,7 +2,8 @@
 // Runs test files in both browsers, as many at once as the machine has cores: the files named on
 // the command line, or all. Each process of `run.mjs` takes one browser and some of the files, and
 // starts that browser once. Prints what a process printed when that process has ended, and what a
-// failed one printed once more at the end, where it is found first.
+// failed one printed once more at the end, where it is found first. Files that are not named run
+// in both browsers only where WGVAE_FULL is set, if they are in IN_ONE.
 // `node tests/browser/all.mjs numbers page`
 
 import { spawn } from 'node:child_process';
@@ -18,7 +19,13 @@ const ENDING = '.test.mjs';
 const PARTS = 8;
 
 /** Files that take longest: first in the list, so that each part gets one of them. */
-const LONGEST = ['shaders', 'readme', 'selftest', 'gpu-test', 'page', 'package', 'sources', 'device'];
+const LONGEST = ['shaders', 'clips', 'readme', 'numbers', 'page', 'package', 'welcome', 'sources'];
+
+/**
+ * Files of which a short run leaves Chromium out, which takes twice as long: what the page and the
+ * package do around decodes, while other files test decodes and the page's main job in both.
+ */
+const IN_ONE = ['broken', 'changes', 'explore', 'link', 'opacity', 'player', 'sources', 'tiles', 'visits', 'welcome', 'zoom'];
 
 /** Fewer than two processes would leave a core idle while a browser compiles shaders on one. */
 const AT_ONCE = Math.max(2, availableParallelism());
@@ -27,10 +34,12 @@ const named = process.argv.slice(2);
 const found = named.length > 0 ? named : (await readdir(new URL('.', import.meta.url))).filter((name) => name.endsWith(ENDING)).map((name) => name.slice(0, -ENDING.length)).sort();
 const names = [...LONGEST.filter((name) => found.includes(name)), ...found.filter((name) => !LONGEST.includes(name))];
 
+const isShort = named.length === 0 && KINDS.length > 1 && !process.env.WGVAE_FULL;
+
 /** Parts of both browsers alternate, so that both browsers run at once. */
 const jobs = Array.from({ length: PARTS }, (_, part) => names.filter((_, index) => index % PARTS === part))
-  .filter((files) => files.length > 0)
-  .flatMap((files) => KINDS.map((kind) => ({ kind, files })));
+  .flatMap((files) => KINDS.map((kind) => ({ kind, files: files.filter((name) => kind === 'firefox' || !isShort || !IN_ONE.includes(name)) })))
+  .filter(({ files }) => files.length > 0);
 
 /** @type {{ kind: string, files: string[], seconds: number, passed: boolean, printed: Buffer }[]} */
 const ended = [];

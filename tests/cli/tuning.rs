@@ -79,7 +79,7 @@ fn a_choice_that_is_impossible_is_said_and_kept() {
 fn a_damaged_file_of_kernels_is_replaced_with_a_note() {
     let folder = Folder::new();
     std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
-    for text in ["{", "[]", r#"{ "device": { "of": "another version" } }"#] {
+    for text in ["{", r#"{ "device": { "of": "another version" } }"#] {
         std::fs::write(remembered(&folder), text).unwrap();
         let outcome = run(&folder, &["tune"]).ok();
         assert!(outcome.stderr.contains("kernels.json: `wgvae tune` did not write this file"), "{outcome:?}");
@@ -106,9 +106,6 @@ fn every_set_of_kernels_is_right_here() {
         assert!(error > 0.0 && error <= most, "{row}");
         assert_eq!(row["same_bits"], true, "{row}");
     }
-    let said = run(&folder, &["selftest", "--device", "gpu"]).ok().stdout;
-    assert_eq!(said.matches(" right ").count(), rows.len(), "{said}");
-    assert!(said.ends_with("all right\n"), "{said}");
 }
 
 #[test]
@@ -117,6 +114,7 @@ fn the_cores_are_right_with_all_threads_and_with_one() {
     let said = folder.run_without_adapter(&["selftest"]).ok().stdout;
     assert!(said.starts_with("CPU (") && said.contains("all threads, then with one"), "{said}");
     assert_eq!(said.matches(" right ").count(), 4, "{said}");
+    assert!(said.ends_with("all right\n"), "{said}");
     let found = folder.run(&["selftest", "--device", "cpu", "--json"]).json();
     let rows = found["rows"].as_array().unwrap();
     assert_eq!((found["right"].as_bool(), rows.len()), (Some(true), 4), "{found}");

@@ -162,14 +162,14 @@ fn a_large_picture_of_a_toy() {
 #[test]
 fn a_large_picture_with_other_borders() {
     for name in ["toy_reflect", "toy_circular"] {
-        let [recomputed, ..] = Sweep::new(name, [64, 48], Precision::F32).run(&parts_of_twenty());
+        let [recomputed, ..] = Sweep::new(name, [40, 32], Precision::F32).run(&parts_of_twenty());
         assert!(recomputed >= 1, "{name}: {recomputed} compute again");
     }
 }
 
 #[test]
 fn a_large_picture_of_a_toy_in_half_precision() {
-    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::F16).run(&parts_of_twenty());
+    let [recomputed, ..] = Sweep::new("toy_odd", [40, 32], Precision::F16).run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
 
@@ -180,7 +180,7 @@ fn a_large_picture_of_a_toy_in_fast() {
         println!("SKIPPED: this device has no shader-f16");
         return;
     }
-    let [recomputed, ..] = Sweep::new("toy_odd", [64, 48], Precision::Fast).run(&parts_of_twenty());
+    let [recomputed, ..] = Sweep::new("toy_odd", [40, 32], Precision::Fast).run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");
 }
 
@@ -190,7 +190,7 @@ fn a_large_picture_of_a_toy_on_matrix_units() {
         return;
     }
     let options = GpuOptions { matrix_units: true, ..GpuOptions::default() };
-    let mut sweep = Sweep::on(&options, "toy_odd", [64, 48], Precision::Fast);
+    let mut sweep = Sweep::on(&options, "toy_odd", [40, 32], Precision::Fast);
     let [recomputed, ..] = sweep.run(&parts_of_twenty());
     assert!(recomputed >= 1, "{recomputed} compute again");
 }

@@ -9,6 +9,7 @@ use crate::command::run;
 use crate::install::{ensure_program, install_packages, node};
 use crate::mesa::Mesa;
 use crate::paths::wgvae;
+use crate::steps::in_full;
 use crate::web;
 
 /// Folders whose lock files name the npm packages for the tests: the tests' own, and those of the
@@ -16,8 +17,8 @@ use crate::web;
 const TEST_FOLDERS: [&str; 2] = ["tests/browser", "examples/onnx"];
 
 /// Runs the tests in `tests/browser`: all, or the named ones. `dist/` must be built. `driver` is
-/// for programs of Node that use a GPU.
-pub(crate) fn test(names: &[String], driver: Option<&Mesa>) -> Result<()> {
+/// for programs of Node that use a GPU. With `full`, all files run in both browsers.
+pub(crate) fn test(names: &[String], driver: Option<&Mesa>, full: bool) -> Result<()> {
     let folder = Path::new(TEST_FOLDERS[0]);
     for file in names.iter().map(|name| folder.join(format!("{name}.test.mjs"))) {
         ensure!(file.is_file(), "there is no {}", file.display());
@@ -38,7 +39,7 @@ pub(crate) fn test(names: &[String], driver: Option<&Mesa>) -> Result<()> {
     if let Some(driver) = driver {
         driver.offer(&mut node);
     }
-    run(&mut node)
+    run(in_full(&mut node, full))
 }
 
 /// Runs the comparison in `benches/browser`, which finds any browser with WebGPU itself.

@@ -61,7 +61,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
     times.step("Python", python::test)?;
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
     times.step("page and package", web::build)?;
-    times.step("browsers", || browser::test(&[], newer_driver().as_ref()))
+    times.step("browsers", || browser::test(&[], newer_driver().as_ref(), full))
 }
 
 /// Fails if hangups are ignored, as under `nohup`: programs inherit that, and tests that hang up
@@ -80,7 +80,7 @@ pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     run(&mut build())?;
     ensure_adapter(&wgvae())?;
     web::build()?;
-    browser::test(names, newer_driver().as_ref())
+    browser::test(names, newer_driver().as_ref(), true)
 }
 
 /// Tests the kernels alone: all problems, or those whose names match a regular expression.
@@ -163,6 +163,6 @@ fn newer_driver() -> Option<Mesa> {
 }
 
 /// Tells the tests how far sweeps go.
-fn in_full(tests: &mut Command, full: bool) -> &mut Command {
+pub(crate) fn in_full(tests: &mut Command, full: bool) -> &mut Command {
     if full { tests.env("WGVAE_FULL", "1") } else { tests }
 }
