@@ -17,6 +17,7 @@ use wgvae::{
 };
 
 use crate::networks::with_kl;
+use crate::sweep::is_full;
 
 /// Most steps of a plan, and most bytes of its parameters: 2^21 steps, each with at most 256 bytes
 /// of parameters.
@@ -332,7 +333,7 @@ fn dc_ae_encodes_whole_latents() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if is_full() { 300 } else { 150 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn plans_of_anything_are_answers(

@@ -80,7 +80,7 @@ fn product(
     sum
 }
 
-/// What is done to a sum before it is stored.
+/// Summands of a product besides the sum over k.
 struct Epilogue {
     bias: Option<Vec<[f32; 4]>>,
     accumulates: bool,
