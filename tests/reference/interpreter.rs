@@ -260,7 +260,7 @@ impl Memory<'_> {
         self.rows_out = rows.end;
         let pixels = rows.len() * width;
         assert_eq!(self.plan.buffers[buffer.0].bytes.0, (pixels * channels * 4) as u64);
-        let values: Vec<f32> = bytemuck::pod_collect_to_vec(&self.bytes(&Resource::Buffer(buffer)));
+        let values: Vec<f32> = bytemuck::pod_collect_to_vec(self.bytes(&Resource::Buffer(buffer)));
         for plane in 0..channels {
             let target = (plane * height + rows.start) * width;
             self.image[target..target + pixels].copy_from_slice(&values[plane * pixels..(plane + 1) * pixels]);

@@ -123,7 +123,7 @@ impl Call<'_> {
 
     /// Returns all numbers of binding `index`, an array of f32.
     fn floats(&self, index: usize) -> Vec<f32> {
-        bytemuck::pod_collect_to_vec(&*self.bindings[index - 1])
+        bytemuck::pod_collect_to_vec(&self.bindings[index - 1])
     }
 
     /// Returns element `at` of binding `index`.
