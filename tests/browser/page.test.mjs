@@ -472,6 +472,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await writeFile(odd, own.replace(/"seconds": ([\d.e-]+)/, '"seconds": "$1"'));
     await choose(page, 'reports-file', odd);
     await page.waitForFunction(() => /^odd\.json: /.test(document.querySelector('#reports-problem')?.textContent ?? ''));
+    const { measurements, ...lacks } = JSON.parse(own);
+    for (const [report, problem] of /** @type {[object, string][]} */ ([[lacks, 'expected a list of measurements, found none'], [{ ...lacks, measurements: [{ ...measurements[0], width: undefined }] }, 'a measurement has no "width"']])) {
+      await writeFile(odd, JSON.stringify(report));
+      await choose(page, 'reports-file', odd);
+      await page.waitForFunction((wanted) => document.querySelector('#reports-problem')?.textContent === wanted, {}, `odd.json: ${problem}`);
+    }
     assert.equal(await page.$$eval('#reports-plots tr', (rows) => rows.length), shown.rows, 'the others stay');
     await choose(page, 'reports-file', join(folder(), 'config.json'));
     await page.waitForFunction(() => /not a memory report/.test(document.querySelector('#reports-problem')?.textContent ?? ''));

@@ -12,6 +12,9 @@ import { VERSION } from './own-report.js';
 /** Largest file to read, bytes; reports have a few kilobytes. */
 const LARGEST_FILE = 8 << 20;
 
+/** Fields that every measurement has. */
+const NEEDED = ['adapter', 'model', 'weights', 'operation', 'width', 'height', 'storage', 'budget', 'predicted', 'measured', 'error'];
+
 export class Reports {
   /** @type {Report[]} */
   #reports = [];
@@ -74,7 +77,13 @@ async function readReport(file) {
   if (report?.schema !== 'wgvae-memory-report') throw new Error('not a memory report: its "schema" is not "wgvae-memory-report"');
   const { version } = report;
   if (!Number.isInteger(version) || version < 1 || version > VERSION) throw new Error(`version ${version} of the format, expected 1 to ${VERSION}`);
-  for (const { adapter, measured } of report.measurements) {
+  for (const list of ['adapters', 'measurements']) {
+    if (!Array.isArray(report[list])) throw new Error(`expected a list of ${list}, found ${JSON.stringify(report[list]) ?? 'none'}`);
+  }
+  for (const measurement of report.measurements) {
+    const absent = NEEDED.find((name) => measurement?.[name] === undefined);
+    if (absent) throw new Error(`a measurement has no "${absent}"`);
+    const { adapter, measured } = measurement;
     if (!report.adapters[adapter]) throw new Error(`a measurement names adapter ${adapter}, there are ${report.adapters.length}`);
     const { seconds } = measured ?? { seconds: 0 };
     if (!Number.isFinite(seconds)) throw new Error(`a measurement has the time ${JSON.stringify(seconds)}, expected a number of seconds`);

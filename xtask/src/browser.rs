@@ -5,11 +5,10 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use crate::command::run;
+use crate::command::{in_full, run};
 use crate::install::{ensure_program, install_packages, node};
 use crate::mesa::Mesa;
 use crate::paths::wgvae;
-use crate::steps::in_full;
 use crate::web;
 
 /// Folders whose lock files name the npm packages for the tests: the tests' own, and those of the

@@ -54,6 +54,11 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Tells the tests how far sweeps go.
+pub(crate) fn in_full(tests: &mut Command, full: bool) -> &mut Command {
+    if full { tests.env("WGVAE_FULL", "1") } else { tests }
+}
+
 #[cfg(test)]
 mod tests {
     use super::cargo;

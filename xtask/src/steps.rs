@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::command::{cargo, output, run, selected};
+use crate::command::{cargo, in_full, output, run, selected};
 use crate::install::{ensure_adapter, ensure_component};
 use crate::mesa::{Mesa, Suite};
 use crate::paths::wgvae;
@@ -160,9 +160,4 @@ fn newer_driver() -> Option<Mesa> {
         }
         starts
     })
-}
-
-/// Tells the tests how far sweeps go.
-pub(crate) fn in_full(tests: &mut Command, full: bool) -> &mut Command {
-    if full { tests.env("WGVAE_FULL", "1") } else { tests }
 }

@@ -43,11 +43,19 @@ pub(crate) enum Module {
 }
 
 impl Module {
-    /// Returns the arguments of cargo that tell this module from the other.
-    fn arguments(self) -> &'static [&'static str] {
+    /// Returns cargo's profile, which is also the folder of what it builds.
+    fn profile(self) -> &'static str {
         match self {
-            Self::Gpu => &["--profile", "web"],
-            Self::Cores => &["--profile", "web-cores", "--features", "cores"],
+            Self::Gpu => "web",
+            Self::Cores => "web-cores",
+        }
+    }
+
+    /// Returns the crate's features, for cargo.
+    fn features(self) -> &'static str {
+        match self {
+            Self::Gpu => "",
+            Self::Cores => "cores",
         }
     }
 
@@ -57,10 +65,6 @@ impl Module {
             Self::Gpu => &["-C", INLINING],
             Self::Cores => &["-C", "target-feature=+simd128", "-C", COPIES_OF_CORES],
         }
-    }
-
-    fn folder(self) -> &'static str {
-        self.arguments()[1]
     }
 
     /// Returns the most bytes that a browser fetches before it can decode: wasm and glue, each
@@ -84,12 +88,13 @@ impl Module {
 /// Builds a module for the browser. Returns its path.
 pub(crate) fn build(module: Module) -> Result<PathBuf> {
     let mut cargo = cargo();
-    cargo.args(["rustc", "--lib", "--target", TARGET, "--crate-type", "cdylib"]).args(module.arguments());
+    cargo.args(["rustc", "--lib", "--target", TARGET, "--crate-type", "cdylib"]);
+    cargo.args(["--profile", module.profile(), "--features", module.features()]);
     if !has_target() {
         use_debian(&mut cargo)?;
     }
     run(cargo.args(["--", "-D", "warnings"]).args(module.flags()))?;
-    Ok(target().join(TARGET).join(module.folder()).join("wgvae.wasm"))
+    Ok(target().join(TARGET).join(module.profile()).join("wgvae.wasm"))
 }
 
 /// Lints the crate as it is compiled for the browser. Debian has no clippy of its compiler's
@@ -102,8 +107,9 @@ pub(crate) fn lint() -> Result<()> {
         return Ok(());
     }
     for module in [Module::Gpu, Module::Cores] {
+        // Compiled as the tests are, for which most dependencies are there.
         let mut clippy = cargo();
-        clippy.args(["clippy", "--lib", "--target", TARGET]).args(module.arguments());
+        clippy.args(["clippy", "--release", "--lib", "--target", TARGET, "--features", module.features()]);
         run(clippy.args(["--", "-D", "warnings"]))?;
     }
     Ok(())
