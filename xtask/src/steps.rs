@@ -60,7 +60,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
     }
     times.step("Python", python::test)?;
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
-    times.step("page and package", web::build)?;
+    times.step("page and package", web::build_with_tools)?;
     times.step("browsers", || browser::test(&[], newer_driver().as_ref(), full))
 }
 
@@ -79,7 +79,7 @@ fn check_hangups() -> Result<()> {
 pub(crate) fn test_browser(names: &[String]) -> Result<()> {
     run(&mut build())?;
     ensure_adapter(&wgvae())?;
-    web::build()?;
+    web::build_with_tools()?;
     browser::test(names, newer_driver().as_ref(), true)
 }
 

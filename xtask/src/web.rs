@@ -53,8 +53,14 @@ const PACKAGE: [(&str, &str); 6] = [
 
 /// Compiles the wasm modules into `web/pkg` and lays everything out in `dist/`.
 pub(crate) fn build() -> Result<()> {
-    check_versions()?;
     run(&mut built("xtask-bindgen"))?;
+    build_with_tools()
+}
+
+/// As [`build`], with tools that were built with the tests. Built alone they have other features,
+/// so most of their dependencies would be compiled again.
+pub(crate) fn build_with_tools() -> Result<()> {
+    check_versions()?;
     let folder = Path::new("web/pkg");
     fs::create_dir_all(folder)?;
     for module in [Module::Gpu, Module::Cores] {
@@ -64,8 +70,7 @@ pub(crate) fn build() -> Result<()> {
     lay_out(Path::new("dist"))
 }
 
-/// Returns the command that builds a tool. It selects what the tests select, so that a tool that
-/// the tests have built is not built again with other features.
+/// Returns the command that builds a tool.
 fn built(tool: &str) -> Command {
     let mut command = selected("build");
     command.args(["--bin", tool]);
