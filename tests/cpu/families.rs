@@ -14,7 +14,7 @@ use crate::each_network::each_network;
 use crate::formula;
 use crate::golden::{Golden, first_channels};
 use crate::graph::{Weights, evaluate_and_measure};
-use crate::interpret::{assert_same_bits, most_error, relative_error};
+use crate::interpret::{assert_same_bits, most_error, relative_error, storages};
 use crate::interpreter::interpret_and_measure;
 use crate::plan_properties::check_scratch;
 
@@ -24,7 +24,7 @@ fn check(golden: &Golden, name: &str, output: &str, graph: &Graph, input: &HostT
     let channels = graph.shape(graph.nodes.last().unwrap().output).channels;
     let (wanted, f16_error) = (first_channels(golden.output(output).unwrap(), channels), golden.f16_error(output));
     let weights = formula::weights(&file_tensors(graph));
-    for storage in [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16] {
+    for storage in storages() {
         let run = |chunk, kind| {
             let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, Output::Raw) };
             let limits = DeviceLimits { kind, shader_f16: true, ..DeviceLimits::webgpu_default() };

@@ -18,6 +18,7 @@ use crate::formula;
 use crate::golden::Golden;
 use crate::interpreter::{interpret, interpret_and_measure};
 use crate::networks::with_kl;
+use crate::sweep::is_full;
 
 /// Most bytes of chunks: of all tensors, and of the keys and values of attention.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,13 @@ pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
     let differences = found.iter().zip(wanted).map(|(a, b)| (a - b).abs());
     differences.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
+}
+
+/// Returns the storages to interpret: all in a full run, otherwise not plain halves, which the twins
+/// round as they round packed ones.
+pub(crate) fn storages() -> Vec<Storage> {
+    let all = [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16];
+    all.into_iter().filter(|storage| is_full() || *storage != Storage::F16).collect()
 }
 
 /// Returns the largest allowed [`relative_error`] of `storage`: `most` in f32, otherwise a multiple

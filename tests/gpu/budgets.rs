@@ -138,6 +138,7 @@ fn sd3() {
 }
 
 #[test]
+#[ignore = "a minute on a CPU driver: cargo xtask test --full"]
 fn cogview4() {
     let parts = parts_of_twenty();
     let [.., fetched] = Sweep::new("cogview4_64", [3, 4], Precision::F16).run(&parts);
