@@ -50,8 +50,8 @@ pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     differences.fold(0.0_f32, |most, value| if value <= most { most } else { value }) / largest
 }
 
-/// Returns the storages to interpret: all in a full run, otherwise not plain halves, which the twins
-/// round as they round packed ones.
+/// Returns the storages to interpret: all in a full run, otherwise not plain halves, which the
+/// twins round as they round packed ones.
 pub(crate) fn storages() -> Vec<Storage> {
     let all = [Storage::F32, Storage::F16, Storage::PackedF16, Storage::FastF16];
     all.into_iter().filter(|storage| is_full() || *storage != Storage::F16).collect()
