@@ -15,7 +15,7 @@ use crate::ordered::Set;
 use crate::plan::{ChannelOrder, Output, Plan, PlanOptions};
 use crate::tensor::{Bytes, Size, Storage};
 
-/// The plans that together use every variant: output, size of chunks in bytes, latents a side where
+/// The plans that together use every variant: output, size of chunks in bytes, latents a side if
 /// each is 8 pixels wide.
 const CPU_CASES: &[(Output, u64, u32)] = &[(Output::Rgba8, 64 << 20, 8), (Output::Raw, 1 << 20, 33)];
 const GPU_CASES: &[(Output, u64, u32)] = &[

@@ -2,8 +2,8 @@
 // Runs test files in both browsers, as many at once as the machine has cores: the files named on
 // the command line, or all. Each process of `run.mjs` takes one browser and some of the files, and
 // starts that browser once. Prints what a process printed when that process has ended, and what a
-// failed one printed once more at the end, where it is found first. Files that are not named run
-// in both browsers only where WGVAE_FULL is set, if they are in IN_ONE.
+// failed one printed once more at the end, where it is found first. Files in IN_ONE
+// run in both browsers only if they are named or WGVAE_FULL is set.
 // `node tests/browser/all.mjs numbers page`
 
 import { spawn } from 'node:child_process';

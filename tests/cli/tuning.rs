@@ -79,7 +79,7 @@ fn a_choice_that_is_impossible_is_said_and_kept() {
 fn a_damaged_file_of_kernels_is_replaced_with_a_note() {
     let folder = Folder::new();
     std::fs::create_dir_all(remembered(&folder).parent().unwrap()).unwrap();
-    for text in ["{", r#"{ "device": { "of": "another version" } }"#] {
+    for text in ["{", "[]", r#"{ "device": { "of": "another version" } }"#] {
         std::fs::write(remembered(&folder), text).unwrap();
         let outcome = run(&folder, &["tune"]).ok();
         assert!(outcome.stderr.contains("kernels.json: `wgvae tune` did not write this file"), "{outcome:?}");

@@ -107,7 +107,7 @@ pub(crate) fn lint() -> Result<()> {
         return Ok(());
     }
     for module in [Module::Gpu, Module::Cores] {
-        // Compiled as the tests are, for which most dependencies are there.
+        // In the profile of the tests: macros and build scripts are compiled for it already.
         let mut clippy = cargo();
         clippy.args(["clippy", "--release", "--lib", "--target", TARGET, "--features", module.features()]);
         run(clippy.args(["--", "-D", "warnings"]))?;
