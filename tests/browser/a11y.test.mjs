@@ -37,7 +37,7 @@ async function check(page, state) {
   }
 }
 
-inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
+inBrowsers({ kinds: ['chromium'], models: [MODEL], device: 'cpu' }, (session) => {
   it('finds nothing on the page: with a picture, everything open, a question and a problem', async () => {
     const page = await openSmall(session);
     await page.click('#decode');

@@ -19,13 +19,13 @@ const ENDING = '.test.mjs';
 const PARTS = 8;
 
 /** Files that take longest: first in the list, so that each part gets one of them. */
-const LONGEST = ['shaders', 'clips', 'readme', 'numbers', 'page', 'package', 'welcome', 'sources'];
+const LONGEST = ['shaders', 'clips', 'readme', 'numbers', 'page', 'package', 'device', 'worker'];
 
 /**
- * Files of which a short run leaves Chromium out, which takes twice as long: what the page and the
- * package do around decodes, while other files test decodes and the page's main job in both.
+ * Files of which a short run leaves Chromium out, which takes twice as long: what the package does
+ * around decodes on WebGPU, while other files test decodes and the page in both.
  */
-const IN_ONE = ['broken', 'changes', 'explore', 'link', 'opacity', 'player', 'sources', 'tiles', 'visits', 'welcome', 'zoom'];
+const IN_ONE = ['broken', 'opacity', 'sources'];
 
 /** Fewer than two processes would leave a core idle while a browser compiles shaders on one. */
 const AT_ONCE = Math.max(2, availableParallelism());

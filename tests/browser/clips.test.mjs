@@ -148,6 +148,65 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     assert.deepEqual(log, Array(7).fill('end of the frames'));
   });
 
+  it('ends a clip whose device is lost, and begins the next on a new one', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.openVae(folder, { precision: 'f32', clips: true });
+      const latents = `${folder}latents.safetensors`;
+      const wanted = await lab.clip(decoder, latents);
+      const lost = await lab.outcome(async () => {
+        for await (const frame of decoder.clip(latents, { output: 'raw' })) {
+          if (frame.data.length > 0) decoder.device.destroy();
+        }
+      });
+      const pictures = Array.from({ length: 5 }, () => lab.noise(16, 16));
+      const encoding = await lab.outcome(async () => {
+        for await (const part of decoder.encodeClip(pictures)) if (part.frames > 0) decoder.device.destroy();
+      });
+      const again = await lab.clip(decoder, latents);
+      const { parts } = await lab.encodeClip(decoder, pictures);
+      await decoder.destroy();
+      return { code: lost.error?.code, encoding: encoding.error?.code, parts: parts.length, isSame: wanted.frames.every((frame, index) => lab.isSame(frame, again.frames[index])), left: lab.gpu.liveBytes() };
+    }, folder());
+    assert.deepEqual(found, { code: 'device-lost', encoding: 'device-lost', parts: 2, isSame: true, left: 0 });
+  });
+
+  it('takes arrays, gives bitmaps and ImageData, and frees everything when nobody goes on', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });
+      const before = decoder.ledger().current;
+      const latents = { data: new Float32Array(16 * 3 * 2 * 2).fill(0.5), shape: [1, 16, 3, 2, 2] };
+      const kinds = [];
+      for await (const frame of decoder.clip(latents)) {
+        kinds.push(`${frame.constructor.name} ${frame.width}x${frame.height}`);
+        frame.close();
+      }
+      let images = 0;
+      for await (const image of decoder.clip(latents, { output: 'image-data' })) {
+        images += image.width === 16 ? 1 : 0;
+        if (images === 2) break;
+      }
+      const controller = new AbortController();
+      const aborted = await lab.outcome(async () => {
+        for await (const frame of decoder.clip(latents, { output: 'raw', signal: controller.signal })) controller.abort(new Error(`enough of ${frame.shape}`));
+      });
+      const other = await lab.outcome(async () => decoder.clip({ data: new Float32Array(8), shape: [1, 8, 1, 1, 1] }).next());
+      const image = await lab.outcome(decoder.decode({ data: new Float32Array(16 * 4), shape: [1, 16, 2, 2] }));
+      const { frames } = await lab.clip(decoder, latents);
+      await decoder.destroy();
+      return { kinds, images, aborted: aborted.error?.message, other: other.error?.message, image: image.error?.message, frames: frames.length, before, left: decoder.ledger().current };
+    }, folder());
+    assert.deepEqual(found.kinds, Array(9).fill('ImageBitmap 16x16'));
+    assert.equal(found.images, 2);
+    assert.match(found.aborted, /enough of 3,16,16/);
+    assert.match(found.other, /\[1, 16, t, h, w\].*\[1,8,1,1,1\]/s);
+    assert.match(found.image, /clips/);
+    assert.deepEqual([found.frames, found.left], [9, 0]);
+  });
+});
+
+inBrowsers({ clips: [MODEL], device: 'cpu' }, (session) => {
+  const folder = () => session.model(`${MODEL}/`);
+
   it('takes every kind of picture as a frame, adds what is missing, and says what is wrong with frames', async () => {
     const found = await session.run(async (folder) => {
       /** @type {string[]} */
@@ -256,61 +315,6 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       return { array: same(array), scaled: same(scaled) };
     }, folder(), Array.from((await clipFixture(MODEL)).latents.data), (await clipFixture(MODEL)).latents.shape);
     assert.deepEqual(found, { array: true, scaled: false });
-  });
-
-  it('ends a clip whose device is lost, and begins the next on a new one', async () => {
-    const found = await session.run(async (folder) => {
-      const decoder = await lab.openVae(folder, { precision: 'f32', clips: true });
-      const latents = `${folder}latents.safetensors`;
-      const wanted = await lab.clip(decoder, latents);
-      const lost = await lab.outcome(async () => {
-        for await (const frame of decoder.clip(latents, { output: 'raw' })) {
-          if (frame.data.length > 0) decoder.device.destroy();
-        }
-      });
-      const pictures = Array.from({ length: 5 }, () => lab.noise(16, 16));
-      const encoding = await lab.outcome(async () => {
-        for await (const part of decoder.encodeClip(pictures)) if (part.frames > 0) decoder.device.destroy();
-      });
-      const again = await lab.clip(decoder, latents);
-      const { parts } = await lab.encodeClip(decoder, pictures);
-      await decoder.destroy();
-      return { code: lost.error?.code, encoding: encoding.error?.code, parts: parts.length, isSame: wanted.frames.every((frame, index) => lab.isSame(frame, again.frames[index])), left: lab.gpu.liveBytes() };
-    }, folder());
-    assert.deepEqual(found, { code: 'device-lost', encoding: 'device-lost', parts: 2, isSame: true, left: 0 });
-  });
-
-  it('takes arrays, gives bitmaps and ImageData, and frees everything when nobody goes on', async () => {
-    const found = await session.run(async (folder) => {
-      const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });
-      const before = decoder.ledger().current;
-      const latents = { data: new Float32Array(16 * 3 * 2 * 2).fill(0.5), shape: [1, 16, 3, 2, 2] };
-      const kinds = [];
-      for await (const frame of decoder.clip(latents)) {
-        kinds.push(`${frame.constructor.name} ${frame.width}x${frame.height}`);
-        frame.close();
-      }
-      let images = 0;
-      for await (const image of decoder.clip(latents, { output: 'image-data' })) {
-        images += image.width === 16 ? 1 : 0;
-        if (images === 2) break;
-      }
-      const controller = new AbortController();
-      const aborted = await lab.outcome(async () => {
-        for await (const frame of decoder.clip(latents, { output: 'raw', signal: controller.signal })) controller.abort(new Error(`enough of ${frame.shape}`));
-      });
-      const other = await lab.outcome(async () => decoder.clip({ data: new Float32Array(8), shape: [1, 8, 1, 1, 1] }).next());
-      const image = await lab.outcome(decoder.decode({ data: new Float32Array(16 * 4), shape: [1, 16, 2, 2] }));
-      const { frames } = await lab.clip(decoder, latents);
-      await decoder.destroy();
-      return { kinds, images, aborted: aborted.error?.message, other: other.error?.message, image: image.error?.message, frames: frames.length, before, left: decoder.ledger().current };
-    }, folder());
-    assert.deepEqual(found.kinds, Array(9).fill('ImageBitmap 16x16'));
-    assert.equal(found.images, 2);
-    assert.match(found.aborted, /enough of 3,16,16/);
-    assert.match(found.other, /\[1, 16, t, h, w\].*\[1,8,1,1,1\]/s);
-    assert.match(found.image, /clips/);
-    assert.deepEqual([found.frames, found.left], [9, 0]);
   });
 
   it('has as many frames for each latent as the model says', async () => {

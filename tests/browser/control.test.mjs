@@ -78,19 +78,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
     ]);
   });
 
-  it('rejects with the reason of a signal that was aborted before', async () => {
-    const found = await session.run(async (folder) => {
-      const decoder = await lab.shared(folder);
-      const before = lab.gpu.liveBytes();
-      const reason = { why: 'before' };
-      const signal = AbortSignal.abort(reason);
-      const created = await lab.open(folder, { signal }).catch((/** @type {unknown} */ error) => error === reason);
-      const decoded = await decoder.decode(`${folder}latents.safetensors`, { signal }).catch((/** @type {unknown} */ error) => error === reason);
-      return { created, decoded, left: lab.gpu.liveBytes() - before };
-    }, folder());
-    assert.deepEqual(found, { created: true, decoded: true, left: 0 });
-  });
-
   it('stops loading when it is aborted', async () => {
     const found = await session.run(async (folder) => {
       const before = lab.gpu.liveDevices();
@@ -127,73 +114,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
     t.diagnostic(`rejected ${found.waited.toFixed(1)} ms after the abort`);
     assert.ok(found.waited < 100, `rejected ${found.waited} ms after the abort`);
     assert.deepEqual({ ...found, waited: 0 }, { isReason: true, waited: 0, left: 0, right: true });
-  });
-
-  it('does not mind an abort after the end', async () => {
-    const found = await session.run(async (folder) => {
-      const controller = new AbortController();
-      const { signal } = controller;
-      const { device } = await lab.shared(folder);
-      const before = lab.gpu.liveBytes();
-      const latents = `${folder}latents.safetensors`;
-      const decoder = await lab.open(folder, { device, signal });
-      await decoder.decode(latents, { signal });
-      controller.abort();
-      const image = await decoder.decode(latents, { output: 'image-data' });
-      await decoder.destroy();
-      return { right: await lab.isRight(folder, image), left: lab.gpu.liveBytes() - before };
-    }, folder());
-    assert.deepEqual(found, { right: true, left: 0 });
-  });
-
-  it('queues decodes that are asked for at once', async () => {
-    const found = await session.run(async (folder) => {
-      const decoder = await lab.shared(folder);
-      const before = decoder.ledger().current;
-      /** @type {string[]} */
-      const order = [];
-      const ask = (/** @type {string} */ name, /** @type {AbortSignal} */ signal = new AbortController().signal) => {
-        const onProgress = () => order.at(-1) === name || order.push(name);
-        return decoder.decode(`${folder}latents.safetensors`, { output: 'image-data', signal, onProgress });
-      };
-      const controller = new AbortController();
-      const [first, second, third] = [ask('a'), ask('b', controller.signal), ask('c')];
-      controller.abort(new Error('not b'));
-      const isReason = await second.catch((/** @type {unknown} */ error) => String(error) === 'Error: not b');
-      const isEarly = order.includes('c');
-      const right = [await lab.isRight(folder, await first), await lab.isRight(folder, await third)];
-      return { isReason, isEarly, right, order, left: decoder.ledger().current - before };
-    }, folder());
-    assert.deepEqual(found, { isReason: true, isEarly: false, right: [true, true], order: ['a', 'c'], left: 0 });
-  });
-
-  it('goes on when a listener throws, which is an uncaught error', async () => {
-    const found = await session.run(async (folder) => {
-      const { device } = await lab.shared(folder);
-      /** @type {string[]} */
-      const heard = [];
-      const { reportError } = globalThis;
-      Object.assign(globalThis, { reportError: (/** @type {unknown} */ error) => heard.push(String(error)) });
-      const thrower = (/** @type {string} */ name) => () => { throw new Error(name); };
-      const decoder = await lab.open(folder, { device, onProgress: thrower('progress of loading') });
-      const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data', onProgress: thrower('progress of decoding') });
-      await decoder.destroy();
-      Object.assign(globalThis, { reportError });
-      return { right: await lab.isRight(folder, image), heard: [...new Set(heard)] };
-    }, folder());
-    assert.deepEqual(found, { right: true, heard: ['Error: progress of loading', 'Error: progress of decoding'] });
-  });
-
-  it('reads latents at an address once for their shape and their decode', async () => {
-    const name = '/once.safetensors';
-    const url = session.server.route(name, { file: join(session.folder, MODEL, 'latents.safetensors') });
-    const found = await session.run(async (folder, url) => {
-      const decoder = await lab.shared(folder);
-      const shape = await decoder.shapeOf(url);
-      return { shape, right: await lab.isRight(folder, await decoder.decode(url, { output: 'image-data' })) };
-    }, folder(), url);
-    assert.deepEqual(found, { shape: [1, 4, 40, 24], right: true });
-    assert.equal(session.server.seen(name).length, 1);
   });
 
   it('frees what it reads for a shape that nobody waits for any more', async () => {
@@ -349,5 +269,89 @@ inBrowsers({ models: [MODEL] }, (session) => {
       return { codes, reason, held: held > 0, ledger: decoder.ledger().current, left: lab.gpu.liveBytes(), devices: lab.gpu.liveDevices() };
     }, folder());
     assert.deepEqual(found, { codes: Array(4).fill('destroyed'), reason: 'destroyed', held: true, ledger: 0, left: 0, devices: 0 });
+  });
+});
+
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
+  const folder = () => session.model(`${MODEL}/`);
+
+  it('rejects with the reason of a signal that was aborted before', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const before = lab.gpu.liveBytes();
+      const reason = { why: 'before' };
+      const signal = AbortSignal.abort(reason);
+      const created = await lab.open(folder, { signal }).catch((/** @type {unknown} */ error) => error === reason);
+      const decoded = await decoder.decode(`${folder}latents.safetensors`, { signal }).catch((/** @type {unknown} */ error) => error === reason);
+      return { created, decoded, left: lab.gpu.liveBytes() - before };
+    }, folder());
+    assert.deepEqual(found, { created: true, decoded: true, left: 0 });
+  });
+
+  it('does not mind an abort after the end', async () => {
+    const found = await session.run(async (folder) => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const { device } = await lab.shared(folder);
+      const before = lab.gpu.liveBytes();
+      const latents = `${folder}latents.safetensors`;
+      const decoder = await lab.open(folder, { device, signal });
+      await decoder.decode(latents, { signal });
+      controller.abort();
+      const image = await decoder.decode(latents, { output: 'image-data' });
+      await decoder.destroy();
+      return { right: await lab.isRight(folder, image), left: lab.gpu.liveBytes() - before };
+    }, folder());
+    assert.deepEqual(found, { right: true, left: 0 });
+  });
+
+  it('queues decodes that are asked for at once', async () => {
+    const found = await session.run(async (folder) => {
+      const decoder = await lab.shared(folder);
+      const before = decoder.ledger().current;
+      /** @type {string[]} */
+      const order = [];
+      const ask = (/** @type {string} */ name, /** @type {AbortSignal} */ signal = new AbortController().signal) => {
+        const onProgress = () => order.at(-1) === name || order.push(name);
+        return decoder.decode(`${folder}latents.safetensors`, { output: 'image-data', signal, onProgress });
+      };
+      const controller = new AbortController();
+      const [first, second, third] = [ask('a'), ask('b', controller.signal), ask('c')];
+      controller.abort(new Error('not b'));
+      const isReason = await second.catch((/** @type {unknown} */ error) => String(error) === 'Error: not b');
+      const isEarly = order.includes('c');
+      const right = [await lab.isRight(folder, await first), await lab.isRight(folder, await third)];
+      return { isReason, isEarly, right, order, left: decoder.ledger().current - before };
+    }, folder());
+    assert.deepEqual(found, { isReason: true, isEarly: false, right: [true, true], order: ['a', 'c'], left: 0 });
+  });
+
+  it('goes on when a listener throws, which is an uncaught error', async () => {
+    const found = await session.run(async (folder) => {
+      const { device } = await lab.shared(folder);
+      /** @type {string[]} */
+      const heard = [];
+      const { reportError } = globalThis;
+      Object.assign(globalThis, { reportError: (/** @type {unknown} */ error) => heard.push(String(error)) });
+      const thrower = (/** @type {string} */ name) => () => { throw new Error(name); };
+      const decoder = await lab.open(folder, { device, onProgress: thrower('progress of loading') });
+      const image = await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data', onProgress: thrower('progress of decoding') });
+      await decoder.destroy();
+      Object.assign(globalThis, { reportError });
+      return { right: await lab.isRight(folder, image), heard: [...new Set(heard)] };
+    }, folder());
+    assert.deepEqual(found, { right: true, heard: ['Error: progress of loading', 'Error: progress of decoding'] });
+  });
+
+  it('reads latents at an address once for their shape and their decode', async () => {
+    const name = '/once.safetensors';
+    const url = session.server.route(name, { file: join(session.folder, MODEL, 'latents.safetensors') });
+    const found = await session.run(async (folder, url) => {
+      const decoder = await lab.shared(folder);
+      const shape = await decoder.shapeOf(url);
+      return { shape, right: await lab.isRight(folder, await decoder.decode(url, { output: 'image-data' })) };
+    }, folder(), url);
+    assert.deepEqual(found, { shape: [1, 4, 40, 24], right: true });
+    assert.equal(session.server.seen(name).length, 1);
   });
 });

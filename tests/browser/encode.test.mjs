@@ -78,85 +78,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
     assert.ok(found.spread > 0.8 && found.spread < 1.2, `standard deviation ${found.spread}`);
   });
 
-  it('takes every kind of picture to the same latents', async () => {
-    const found = await session.run(async (folder) => {
-      const vae = await lab.sharedVae(folder);
-      const image = lab.noise(61, 42);
-      const canvas = lab.canvasOf(image);
-      const png = await canvas.convertToBlob();
-      const element = Object.assign(new Image(), { src: URL.createObjectURL(png) });
-      await element.decode();
-      const visible = Object.assign(document.createElement('canvas'), { width: 61, height: 42 });
-      visible.getContext('2d')?.putImageData(image, 0, 0);
-      const bytes = new Uint8Array(await png.arrayBuffer());
-      // The middle, with sides that are multiples of 8.
-      const wanted = await vae.encode(lab.valuesOf(image, 2, 1, 56, 40));
-      /** @type {Record<string, any>} */
-      const inputs = {
-        ImageData: image, OffscreenCanvas: canvas, canvas: visible, ImageBitmap: await createImageBitmap(image), img: element, VideoFrame: new VideoFrame(visible, { timestamp: 0 }),
-        Blob: png, File: new File([png], 'a.png'), bytes, buffer: bytes.buffer, address: element.src,
-      };
-      /** @type {string[]} */
-      const wrong = [];
-      for (const [name, input] of Object.entries(inputs)) {
-        const { data, width, height } = await vae.encode(input);
-        const apart = data.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted.data[index])), 0);
-        // Video converts the colours.
-        if (apart > (name === 'VideoFrame' ? 0.2 : 0) || width !== 56 || height !== 40) wrong.push(`${name}: ${apart}, ${width}x${height}`);
-      }
-      inputs.VideoFrame.close();
-      // It still belongs to the caller.
-      return { wrong, isThere: inputs.ImageBitmap.width === 61 };
-    }, folder());
-    assert.deepEqual(found, { wrong: [], isThere: true });
-  });
-
-  it('says what of a picture is not encoded', async () => {
-    const found = await session.run(async (folder) => {
-      /** @type {string[]} */
-      const notices = [];
-      const { device } = await lab.sharedVae(folder);
-      const encoder = await lab.wgvae.createEncoder({
-        model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', device, onNotice: ({ code, message }) => notices.push(`${code}: ${message}`),
-      });
-      const opaque = await encoder.encode(lab.noise(48, 40));
-      const glass = await encoder.encode(lab.noise(48, 40, 128));
-      await encoder.encode(lab.noise(50, 40));
-      await encoder.destroy();
-      return { notices, isSame: lab.isSame(opaque.data, glass.data) };
-    }, folder());
-    assert.equal(found.notices.length, 2, JSON.stringify(found.notices));
-    assert.match(found.notices[0], /^transparent: /);
-    assert.match(found.notices[1], /^cropped: .*50x40.*48x40/);
-    assert.ok(found.isSame);
-  });
-
-  it('takes pictures the right way up', async () => {
-    const found = await session.run(async (folder) => {
-      const vae = await lab.sharedVae(folder);
-      // Two flat halves, which JPEG hardly changes.
-      const canvas = new OffscreenCanvas(64, 32);
-      const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
-      context.fillStyle = '#d04020';
-      context.fillRect(0, 0, 64, 32);
-      context.fillStyle = '#2040d0';
-      context.fillRect(0, 0, 32, 32);
-      const plain = new Uint8Array(await (await canvas.convertToBlob({ type: 'image/jpeg', quality: 1 })).arrayBuffer());
-      // EXIF with one entry: orientation 6, a quarter turn.
-      const exif = [0xff, 0xe1, 0, 34, ...[...'Exif\0\0MM'].map((letter) => letter.charCodeAt(0)), 0, 42, 0, 0, 0, 8, 0, 1, 1, 18, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0];
-      const turned = new Blob([plain.slice(0, 2), Uint8Array.from(exif), plain.slice(2)]);
-      const upright = new OffscreenCanvas(32, 64);
-      const other = /** @type {OffscreenCanvasRenderingContext2D} */ (upright.getContext('2d'));
-      other.rotate(Math.PI / 2);
-      other.drawImage(await createImageBitmap(new Blob([plain])), 0, -32);
-      const [got, wanted] = [await vae.encode(turned), await vae.encode(upright)];
-      const apart = got.data.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted.data[index])), 0);
-      return { size: [got.width, got.height], apart };
-    }, folder());
-    assert.deepEqual(found.size, [32, 64]);
-    assert.ok(found.apart < 0.02, `${found.apart}`);
-  });
-
   it('loads the encoder alone, tells how far it is, and frees all', async () => {
     const found = await session.run(async (folder) => {
       const { device } = await lab.sharedVae(folder);
@@ -232,6 +153,89 @@ inBrowsers({ models: [MODEL] }, (session) => {
     }, folder());
     assert.deepEqual(found, { notices: ['device-recovered'], isSame: true });
   });
+});
+
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
+  const folder = () => session.model(`${MODEL}/`);
+
+  it('takes every kind of picture to the same latents', async () => {
+    const found = await session.run(async (folder) => {
+      const vae = await lab.sharedVae(folder);
+      const image = lab.noise(61, 42);
+      const canvas = lab.canvasOf(image);
+      const png = await canvas.convertToBlob();
+      const element = Object.assign(new Image(), { src: URL.createObjectURL(png) });
+      await element.decode();
+      const visible = Object.assign(document.createElement('canvas'), { width: 61, height: 42 });
+      visible.getContext('2d')?.putImageData(image, 0, 0);
+      const bytes = new Uint8Array(await png.arrayBuffer());
+      // The middle, with sides that are multiples of 8.
+      const wanted = await vae.encode(lab.valuesOf(image, 2, 1, 56, 40));
+      /** @type {Record<string, any>} */
+      const inputs = {
+        ImageData: image, OffscreenCanvas: canvas, canvas: visible, ImageBitmap: await createImageBitmap(image), img: element, VideoFrame: new VideoFrame(visible, { timestamp: 0 }),
+        Blob: png, File: new File([png], 'a.png'), bytes, buffer: bytes.buffer, address: element.src,
+      };
+      /** @type {string[]} */
+      const wrong = [];
+      for (const [name, input] of Object.entries(inputs)) {
+        const { data, width, height } = await vae.encode(input);
+        const apart = data.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted.data[index])), 0);
+        // Video converts the colours.
+        if (apart > (name === 'VideoFrame' ? 0.2 : 0) || width !== 56 || height !== 40) wrong.push(`${name}: ${apart}, ${width}x${height}`);
+      }
+      inputs.VideoFrame.close();
+      // It still belongs to the caller.
+      return { wrong, isThere: inputs.ImageBitmap.width === 61 };
+    }, folder());
+    assert.deepEqual(found, { wrong: [], isThere: true });
+  });
+
+  it('says what of a picture is not encoded', async () => {
+    const found = await session.run(async (folder) => {
+      /** @type {string[]} */
+      const notices = [];
+      const device = await lab.device();
+      const encoder = await lab.wgvae.createEncoder({
+        model: `${folder}both.safetensors`, config: `${folder}config.json`, precision: 'f32', device, onNotice: ({ code, message }) => notices.push(`${code}: ${message}`),
+      });
+      const opaque = await encoder.encode(lab.noise(48, 40));
+      const glass = await encoder.encode(lab.noise(48, 40, 128));
+      await encoder.encode(lab.noise(50, 40));
+      await encoder.destroy();
+      return { notices, isSame: lab.isSame(opaque.data, glass.data) };
+    }, folder());
+    assert.equal(found.notices.length, 2, JSON.stringify(found.notices));
+    assert.match(found.notices[0], /^transparent: /);
+    assert.match(found.notices[1], /^cropped: .*50x40.*48x40/);
+    assert.ok(found.isSame);
+  });
+
+  it('takes pictures the right way up', async () => {
+    const found = await session.run(async (folder) => {
+      const vae = await lab.sharedVae(folder);
+      // Two flat halves, which JPEG hardly changes.
+      const canvas = new OffscreenCanvas(64, 32);
+      const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
+      context.fillStyle = '#d04020';
+      context.fillRect(0, 0, 64, 32);
+      context.fillStyle = '#2040d0';
+      context.fillRect(0, 0, 32, 32);
+      const plain = new Uint8Array(await (await canvas.convertToBlob({ type: 'image/jpeg', quality: 1 })).arrayBuffer());
+      // EXIF with one entry: orientation 6, a quarter turn.
+      const exif = [0xff, 0xe1, 0, 34, ...[...'Exif\0\0MM'].map((letter) => letter.charCodeAt(0)), 0, 42, 0, 0, 0, 8, 0, 1, 1, 18, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0];
+      const turned = new Blob([plain.slice(0, 2), Uint8Array.from(exif), plain.slice(2)]);
+      const upright = new OffscreenCanvas(32, 64);
+      const other = /** @type {OffscreenCanvasRenderingContext2D} */ (upright.getContext('2d'));
+      other.rotate(Math.PI / 2);
+      other.drawImage(await createImageBitmap(new Blob([plain])), 0, -32);
+      const [got, wanted] = [await vae.encode(turned), await vae.encode(upright)];
+      const apart = got.data.reduce((most, value, index) => Math.max(most, Math.abs(value - wanted.data[index])), 0);
+      return { size: [got.width, got.height], apart };
+    }, folder());
+    assert.deepEqual(found.size, [32, 64]);
+    assert.ok(found.apart < 0.02, `${found.apart}`);
+  });
 
   it('says what is wrong with a picture', async () => {
     const found = await session.run(async (folder) => {
@@ -280,7 +284,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
 
   it('says which half a model lacks', async () => {
     const found = await session.run(async (folder) => {
-      const { device } = await lab.sharedVae(folder);
+      const device = await lab.device();
       const options = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, device };
       const messages = [];
       for (const create of [lab.wgvae.createEncoder, lab.wgvae.createVae]) {
@@ -302,7 +306,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     const found = await session.run(async (folder) => {
       /** @type {string[]} */
       const notices = [];
-      const { device } = await lab.sharedVae(folder);
+      const device = await lab.device();
       const encoder = await lab.openVae(folder, { device, precision: 'f32', onNotice: ({ code }) => notices.push(code) });
       const { data, shape } = lab.valuesOf(lab.noise(16, 16));
       await encoder.encode({ data, shape });

@@ -65,7 +65,7 @@ const asked = async (page) => new URLSearchParams(await page.evaluate(() => loca
 /** Script of the planner's worker. The worker of models has it bundled in its own script. */
 const HOST = '/web/src/worker-host.js';
 
-inBrowsers({ models: [MODEL] }, (session) => {
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
   const workers = () => session.server.seen(HOST).length;
 
   it('plans as the command line when it is looked at, for what the sliders say', async () => {

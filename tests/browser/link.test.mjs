@@ -36,7 +36,7 @@ async function keepCopies(page) {
   });
 }
 
-inBrowsers({ models: [MODEL] }, (session) => {
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
   const folder = () => join(session.folder, MODEL);
 
   /**

@@ -126,7 +126,7 @@ inBrowsers({ clips: [GOLDEN] }, (session) => {
     const { golden, ...urls } = await files();
     const found = await session.run(async (urls) => {
       const { latents, ...model } = urls;
-      const device = await lab.device();
+      const device = /** @type {GPUDevice} */ (await lab.device());
       const decoder = await lab.wgvae.createDecoder({ ...model, device, precision: 'f32' });
       const image = await decoder.decode(latents, { output: 'image-data' });
       const { buffer, shape } = await decoder.decode(latents, { output: 'buffer' });

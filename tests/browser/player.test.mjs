@@ -76,7 +76,9 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
     await checkFolder(page, session);
     assert.deepEqual(session.complaints(), []);
   });
+});
 
+inBrowsers({ clips: [MODEL], models: [TOY], device: 'cpu' }, (session) => {
   it('encodes and decodes a video that is dropped, and compares both, frame by frame', async () => {
     const page = await openModel(session);
     await keepDownloads(page);

@@ -66,6 +66,14 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.ok(count > 10 && longest < MOST_OF_DECODE * (last - begin), `the thread was not free for ${longest} of ${last - begin} ms`);
     });
   }
+});
+
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
+  const address = () => {
+    const folder = session.model(`${MODEL}/`);
+    const query = { model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, latents: `${folder}latents.safetensors` };
+    return `/?${new URLSearchParams(query)}`;
+  };
 
   for (const scheme of session.kind === 'chromium' ? ['light', 'dark'] : ['light']) {
     it(`fits a phone and a desktop, and either made the other, in ${scheme}`, async () => {

@@ -2,7 +2,7 @@
 // A browser, a server and models for the tests of one file, and a page that runs functions of the
 // tests.
 
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe } from 'node:test';
@@ -22,6 +22,12 @@ export const DIST = join(ROOT, 'dist');
 
 /** The page's service worker. */
 export const KEEPER = '/sw.js';
+
+/** The page's worker for models. */
+export const WORKER = '/web/page/worker.js';
+
+/** Code that takes WebGPU away from a worker, so that models open on the CPU. */
+const WITHOUT_WEBGPU = "Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });\n";
 
 const EXAMPLES = join(ROOT, 'examples');
 
@@ -49,14 +55,15 @@ const HARMLESS = new RegExp(
 
 /**
  * Defines the same tests for each browser. One browser runs at a time.
- * @param {{ kinds?: Kind[], models?: string[] | Record<Kind, string[]>, clips?: string[] }} options
- * `models`, `clips`: names of fixtures that the tests decode, for all browsers or for each
+ * @param {{ kinds?: Kind[], device?: 'webgpu' | 'cpu', models?: string[] | Record<Kind, string[]>,
+ * clips?: string[] }} options `device`: of the page's models, for which the CPU compiles no
+ * shaders; `models`, `clips`: names of fixtures that the tests decode, for all browsers or for each
  * @param {(session: Session) => void} define
  */
-export function inBrowsers({ kinds = KINDS, models = [], clips = [] }, define) {
+export function inBrowsers({ kinds = KINDS, device = 'webgpu', models = [], clips = [] }, define) {
   for (const kind of kinds.filter((kind) => KINDS.includes(kind))) {
-    describe(kind, { timeout: 3 * PATIENCE }, () => {
-      const session = new Session(kind);
+    describe(`${kind}, ${device}`, { timeout: 3 * PATIENCE }, () => {
+      const session = new Session(kind, device);
       before(() => session.start(Array.isArray(models) ? models : models[kind], clips), { timeout: PATIENCE });
       afterEach(() => session.checkComplaints());
       after(() => session.stop());
@@ -76,9 +83,13 @@ export class Session {
   /** Console messages and errors of the page. @type {string[]} */
   #said = [];
 
-  /** @param {Kind} kind */
-  constructor(kind) {
+  /**
+   * @param {Kind} kind
+   * @param {'webgpu' | 'cpu'} device
+   */
+  constructor(kind, device) {
     this.kind = kind;
+    this.device = device;
   }
 
   /**
@@ -93,6 +104,7 @@ export class Session {
     // An empty service worker caches nothing: pages are always as the tests serve them. Tests of
     // the cache remove this route.
     this.#server.route(KEEPER, { bytes: '', type: 'text/javascript' });
+    if (this.device === 'cpu') await this.serveProgram(WORKER);
     this.#browser = await shared(this.kind);
   }
 
@@ -114,6 +126,22 @@ export class Session {
   get browser() {
     if (!this.#browser) throw new Error('the session was not started');
     return this.#browser.browser;
+  }
+
+  /**
+   * Serves a changed program of the page; without a change, the program on the session's device.
+   * @param {string} path
+   * @param {(source: string) => string} [change] of the program
+   */
+  async serveProgram(path, change = (source) => source) {
+    const source = await readFile(join(DIST, path), 'utf8');
+    const onDevice = path === WORKER && this.device === 'cpu' ? WITHOUT_WEBGPU + source : source;
+    this.server.route(path, { bytes: change(onDevice), type: 'text/javascript' });
+  }
+
+  /** Page that has the package, as `lab`, with models on the session's device. */
+  get blank() {
+    return `/tests/blank.html?device=${this.device}`;
   }
 
   /** Folder of the tests' models. */
@@ -198,7 +226,7 @@ export class Session {
   }
 
   async #openLab() {
-    const page = await this.open('/tests/blank.html');
+    const page = await this.open(this.blank);
     await page.waitForFunction(() => 'lab' in globalThis);
     return page;
   }

@@ -31,7 +31,7 @@ async function compare(page, tiling, side) {
 /** @param {string} file */
 const dataUrl = async (file) => `data:image/png;base64,${await readFile(file, 'base64')}`;
 
-inBrowsers({ models: [MODEL] }, (session) => {
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
   it('wipes between the exact picture and that of tiles, and amplifies the difference', async () => {
     const folder = join(session.folder, MODEL);
     const exact = await dataUrl(await decodeNatively(folder, 'exact.png', 'f32'));

@@ -1,10 +1,9 @@
 // @ts-check
 // Actions and observations of a visitor of the page, for tests.
 
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import assert from 'node:assert/strict';
 
-import { ROOT } from './session.mjs';
+import { WORKER } from './session.mjs';
 
 /** @typedef {import('puppeteer-core').Page} Page */
 /** @typedef {import('./session.mjs').Session} Session */
@@ -12,8 +11,6 @@ import { ROOT } from './session.mjs';
 /** A small model, and the name of its file. */
 export const MODEL = 'toy_direct';
 export const FILE = 'diffusion_pytorch_model.safetensors';
-
-const WORKER = '/web/page/worker.js';
 
 /**
  * Opens the page with the small model, by a link.
@@ -42,9 +39,8 @@ export function before(prefix) {
  * @param {string} [path]
  */
 export async function patchWorker(t, session, change, path = WORKER) {
-  const source = await readFile(join(ROOT, 'dist', path), 'utf8');
-  session.server.route(path, { bytes: change(source), type: 'text/javascript' });
-  t.after(() => session.server.unroute(path));
+  await session.serveProgram(path, change);
+  t.after(() => session.serveProgram(path));
 }
 
 /**
@@ -74,6 +70,34 @@ export async function reach(page, ...states) {
  */
 export function text(page, id) {
   return page.$eval(`#${id}`, (element) => (element instanceof HTMLElement && element.checkVisibility() ? element.innerText : ''));
+}
+
+/** True if the preview is shown. */
+export const hasPreview = () => document.querySelector('#preview')?.checkVisibility();
+
+/**
+ * Collects the bar's values from now on, in `globalThis.bar`. A new work begins without a value.
+ * @param {Page} page
+ */
+export function watchBar(page) {
+  return page.evaluate(() => {
+    /** @type {(number | undefined)[]} */
+    const bar = [];
+    Object.assign(globalThis, { bar });
+    const progress = /** @type {HTMLProgressElement} */ (document.querySelector('#progress'));
+    new MutationObserver(() => bar.push(progress.hasAttribute('value') ? progress.value : undefined)).observe(progress, { attributeFilter: ['value'] });
+  });
+}
+
+/**
+ * Checks that the bar has moved, and to the right only.
+ * @param {Page} page
+ */
+export async function checkBar(page) {
+  const values = (await page.evaluate(() => /** @type {any} */ (globalThis).bar)).filter((/** @type {any} */ value) => typeof value === 'number');
+  assert.ok(values.length > 10, `${values.length} values`);
+  assert.deepEqual(values, [...values].sort((one, other) => one - other));
+  assert.ok(values[0] < 0.4 && values.at(-1) > 0.99, `from ${values[0]} to ${values.at(-1)}`);
 }
 
 /**

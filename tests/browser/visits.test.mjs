@@ -11,17 +11,55 @@ import { decoderShapes, fixture, latentsFile, weight } from './fixtures.mjs';
 import { readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
 import { inBrowsers, ROOT } from './session.mjs';
-import { before, choose, FILE, isInSight, keepDownloads, MODEL, openAddress, openSmall, patchWorker, reach, text } from './visitor.mjs';
+import { choose, FILE, isInSight, keepDownloads, MODEL, openAddress, openSmall, reach, text } from './visitor.mjs';
 
 /** A phone, and a small laptop. */
 const SCREENS = { phone: { width: 360, height: 740 }, laptop: { width: 1366, height: 768 } };
 
 const SHOTS = join(ROOT, 'target', 'browser');
 
-/** Code that takes WebGPU away from a worker. */
-const WITHOUT_WEBGPU = "Object.defineProperty(Object.getPrototypeOf(navigator), 'gpu', { value: undefined });";
-
 inBrowsers({ models: [MODEL] }, (session) => {
+  const folder = () => join(session.folder, MODEL);
+
+  it('answers at once to a choice that is made while it compiles, and stops that', async (t) => {
+    const page = await session.open('/tests/blank.html');
+    await page.goto(session.server.url('/'));
+    await page.waitForFunction(() => /^Compiling shaders, [1-9]/.test(document.querySelector('#step')?.textContent ?? ''));
+    // Collects the page's messages with their times.
+    await page.evaluate(() => {
+      /** @type {{ at: number, status: string, step: string }[]} */
+      const said = [];
+      Object.assign(globalThis, { said });
+      const note = () => said.push({ at: performance.now(), status: document.querySelector('#status')?.textContent ?? '', step: document.querySelector('#step')?.textContent ?? '' });
+      new MutationObserver(note).observe(/** @type {Node} */ (document.querySelector('.state')), { subtree: true, childList: true, characterData: true });
+      document.querySelector('#model-file')?.addEventListener('change', () => Object.assign(globalThis, { chosen: performance.now() }), { capture: true });
+    });
+    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
+    await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name && document.body.dataset.state === 'idle', {}, FILE);
+    const { said, chosen } = await page.evaluate(() => /** @type {any} */ ({ said: /** @type {any} */ (globalThis).said, chosen: /** @type {any} */ (globalThis).chosen }));
+    const after = said.filter((/** @type {{ at: number }} */ { at }) => at >= chosen);
+    const answer = after.find((/** @type {{ status: string }} */ { status }) => /^Stopping the demo to open /.test(status));
+    assert.ok(answer, JSON.stringify(after));
+    t.diagnostic(`answered after ${(answer.at - chosen).toFixed(0)} ms, open after ${(after.at(-1).at - chosen).toFixed(0)} ms`);
+    assert.ok(answer.at - chosen < 1000, `${answer.at - chosen} ms until the answer`);
+    const stale = after.filter((/** @type {{ at: number, step: string }} */ { at, step }) => at > answer.at && /^Compiling/.test(step));
+    assert.deepEqual(stale, [], 'nobody hears how far the demo is any more');
+  });
+
+  it('asks for few files before it decodes, the latents first and the module before the model', async () => {
+    session.server.forget('/web/pkg/wgvae_bg.wasm');
+    const before = session.server.seen().length;
+    const page = await session.open('/');
+    assert.equal(await reach(page, 'decoding', 'failed'), 'decoding', await text(page, 'problem'));
+    const asked = session.server.seen().slice(before).map(({ path }) => path);
+    assert.ok(asked.length <= 24, asked.join('\n'));
+    assert.ok(asked.indexOf('/assets/demo/latents.safetensors') < 8, asked.join('\n'));
+    const [module, model] = [/wgvae_bg\.wasm$/, /diffusion_pytorch_model/].map((pattern) => asked.findIndex((path) => pattern.test(path)));
+    assert.ok(module > 0 && module < model, asked.join('\n'));
+  });
+});
+
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
   const folder = () => join(session.folder, MODEL);
 
   for (const [name, size] of Object.entries(SCREENS)) {
@@ -43,8 +81,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.equal(await page.$eval('#frame', (frame) => frame.checkVisibility()), false, 'an empty frame is in its place');
     });
 
-    it(`decodes without WebGPU, on the CPU, on a ${name}`, async (t) => {
-      await patchWorker(t, session, before(WITHOUT_WEBGPU));
+    it(`decodes without WebGPU, on the CPU, on a ${name}`, async () => {
       const page = await session.open('/tests/blank.html');
       await page.setViewport(size);
       await page.goto(session.server.url('/'));
@@ -59,8 +96,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.deepEqual(shown, ['frame', 'decode'], 'all but the tests of a GPU');
     });
 
-    it(`shows what there is for a precision that needs a GPU, without one, on a ${name}`, async (t) => {
-      await patchWorker(t, session, before(WITHOUT_WEBGPU));
+    it(`shows what there is for a precision that needs a GPU, without one, on a ${name}`, async () => {
       const page = await session.open('/tests/blank.html');
       await page.setViewport(size);
       await page.goto(session.server.url('/?precision=f16'));
@@ -89,31 +125,6 @@ inBrowsers({ models: [MODEL] }, (session) => {
       assert.deepEqual(now, ['frame', 'decode']);
     });
   }
-
-  it('answers at once to a choice that is made while it compiles, and stops that', async (t) => {
-    const page = await session.open('/tests/blank.html');
-    await page.goto(session.server.url('/'));
-    await page.waitForFunction(() => /^Compiling shaders, [1-9]/.test(document.querySelector('#step')?.textContent ?? ''));
-    // Collects the page's messages with their times.
-    await page.evaluate(() => {
-      /** @type {{ at: number, status: string, step: string }[]} */
-      const said = [];
-      Object.assign(globalThis, { said });
-      const note = () => said.push({ at: performance.now(), status: document.querySelector('#status')?.textContent ?? '', step: document.querySelector('#step')?.textContent ?? '' });
-      new MutationObserver(note).observe(/** @type {Node} */ (document.querySelector('.state')), { subtree: true, childList: true, characterData: true });
-      document.querySelector('#model-file')?.addEventListener('change', () => Object.assign(globalThis, { chosen: performance.now() }), { capture: true });
-    });
-    await choose(page, 'model-file', join(folder(), FILE), join(folder(), 'config.json'));
-    await page.waitForFunction((name) => document.querySelector('#model-name')?.textContent === name && document.body.dataset.state === 'idle', {}, FILE);
-    const { said, chosen } = await page.evaluate(() => /** @type {any} */ ({ said: /** @type {any} */ (globalThis).said, chosen: /** @type {any} */ (globalThis).chosen }));
-    const after = said.filter((/** @type {{ at: number }} */ { at }) => at >= chosen);
-    const answer = after.find((/** @type {{ status: string }} */ { status }) => /^Stopping the demo to open /.test(status));
-    assert.ok(answer, JSON.stringify(after));
-    t.diagnostic(`answered after ${(answer.at - chosen).toFixed(0)} ms, open after ${(after.at(-1).at - chosen).toFixed(0)} ms`);
-    assert.ok(answer.at - chosen < 1000, `${answer.at - chosen} ms until the answer`);
-    const stale = after.filter((/** @type {{ at: number, step: string }} */ { at, step }) => at > answer.at && /^Compiling/.test(step));
-    assert.deepEqual(stale, [], 'nobody hears how far the demo is any more');
-  });
 
   it('fetches nothing of another site that a link names, unless the visitor agrees', async (t) => {
     const other = await startServer({ root: session.folder, cors: true });
@@ -223,17 +234,5 @@ inBrowsers({ models: [MODEL] }, (session) => {
     await choose(page, 'input-file', file);
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 192 × 192 pixels');
     assert.equal(await page.$eval('#download-latents', (button) => button.checkVisibility()), false, 'the preview of these is there');
-  });
-
-  it('asks for few files before it decodes, the latents first and the module before the model', async () => {
-    session.server.forget('/web/pkg/wgvae_bg.wasm');
-    const before = session.server.seen().length;
-    const page = await session.open('/');
-    assert.equal(await reach(page, 'decoding', 'failed'), 'decoding', await text(page, 'problem'));
-    const asked = session.server.seen().slice(before).map(({ path }) => path);
-    assert.ok(asked.length <= 24, asked.join('\n'));
-    assert.ok(asked.indexOf('/assets/demo/latents.safetensors') < 8, asked.join('\n'));
-    const [module, model] = [/wgvae_bg\.wasm$/, /diffusion_pytorch_model/].map((pattern) => asked.findIndex((path) => pattern.test(path)));
-    assert.ok(module > 0 && module < model, asked.join('\n'));
   });
 });

@@ -36,7 +36,7 @@ function paste(page, { text = '', urls = [] }) {
   }, text, urls);
 }
 
-inBrowsers({ models: [MODEL] }, (session) => {
+inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
   async function openDecoded() {
     const page = await openSmall(session);
     await page.click('#decode');

@@ -15,6 +15,7 @@ use wgvae::{
 use crate::clip::latents_of;
 use crate::clip_runs;
 use crate::family::{check_family, checkpoint};
+use crate::formula;
 use crate::golden::Golden;
 use crate::interpret::assert_same_bits;
 
@@ -96,6 +97,33 @@ fn budgets_and_threads_change_no_bit() {
             }
         }
     }
+}
+
+/// Decodes a larger picture with budgets from the smallest to the whole plan's peak.
+#[test]
+fn every_budget_gives_the_whole_plans_bits() {
+    let cpu = cpu(2);
+    let options = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(&cpu, &checkpoint(&Golden::open("toy_odd")), options)).unwrap();
+    let latents = Latents::new(formula::latents(&[4, 40, 32])).unwrap();
+    let mut decode = |memory_budget| {
+        let options = DecodeOptions { memory_budget, ..DecodeOptions::default() };
+        let pixels = block_on(vae.decode_raw(&latents, &options, &mut Control::default()))?.pixels;
+        Ok((pixels, vae.predicted_peak().unwrap()))
+    };
+    let (wanted, whole) = decode(None).unwrap();
+    let Err(Error::Budget { smallest, .. }) = decode(Some(Bytes(1))) else { panic!("a budget of one byte") };
+    let mut peaks = Vec::new();
+    for part in 0..=20 {
+        let budget = Bytes(smallest.0 + (whole.0 - smallest.0) * part / 20);
+        let (pixels, predicted) = decode(Some(budget)).unwrap();
+        assert_eq!(cpu.ledger().current(), predicted, "{budget}: bytes counted and predicted");
+        assert!(predicted <= budget, "{predicted} of {budget}");
+        assert_same_bits(&pixels, &wanted, &format!("within {budget}"));
+        peaks.push(predicted);
+    }
+    peaks.dedup();
+    assert!(peaks.len() > 5, "only {} different plans", peaks.len());
 }
 
 const CLIPS: [&str; 13] = [

@@ -16,6 +16,9 @@ import * as gpu from './gpu-watch.js';
 
 const wgvae = /** @type {typeof import('../../../web/src/index.js')} */ (served);
 
+/** Device of the tests' models: what the page's address says, or WebGPU. */
+const DEVICE = /** @type {'webgpu' | 'cpu'} */ (new URLSearchParams(location.search).get('device') ?? 'webgpu');
+
 /** The instance of the wasm module that the package uses. */
 const startWasm = /** @type {typeof import('../../../web/src/wasm.js').startWasm} */ (startServed);
 
@@ -82,13 +85,13 @@ function levelsApart(a, b) {
 }
 
 /**
- * Opens a decoder of a model folder on the server, on WebGPU.
+ * Opens a decoder of a model folder on the server, on the session's device.
  * @param {string} folder ends with a slash
  * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
  * @returns {Promise<OnGpu<import('../../../web/src/index.js').Decoder>>}
  */
 function open(folder, options = {}) {
-  return /** @type {Promise<any>} */ (wgvae.createDecoder({ device: 'webgpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options }));
+  return /** @type {Promise<any>} */ (wgvae.createDecoder({ model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json`, ...options, device: options.device ?? DEVICE }));
 }
 
 /**
@@ -98,7 +101,7 @@ function open(folder, options = {}) {
  * @returns {Promise<OnGpu<import('../../../web/src/index.js').Vae>>}
  */
 function openVae(folder, options = {}) {
-  return /** @type {Promise<any>} */ (wgvae.createVae({ device: 'webgpu', model: `${folder}both.safetensors`, config: `${folder}config.json`, ...options }));
+  return /** @type {Promise<any>} */ (wgvae.createVae({ model: `${folder}both.safetensors`, config: `${folder}config.json`, ...options, device: options.device ?? DEVICE }));
 }
 
 /**
@@ -159,9 +162,11 @@ let common;
 /**
  * Returns a device that the tests of a page share if they need none of their own. It has what the
  * package asks for, and keeps every kernel: a browser does not compile a kernel that it has, so
- * each kernel is compiled once for all decoders on this device.
+ * each kernel is compiled once for all decoders on this device. On the CPU, there is nothing to
+ * share.
  */
 async function device() {
+  if (DEVICE === 'cpu') return DEVICE;
   const start = async () => {
     const { Device } = await startWasm();
     const gpu = await Device.request(navigator.gpu, false, false);
