@@ -17,7 +17,7 @@ use crate::limits::{DeviceKind, Vendor};
 use crate::tensor::{HostTensor, Size};
 use crate::vae::{DecodeOptions, Latents, LoadOptions, Precision, Vae};
 
-/// A device for each set of kernels that the rules can choose.
+/// Kinds of devices: one for each set of kernels that the rules can choose.
 const SETS: [(DeviceKind, Vendor); 4] = [
     (DeviceKind::Cpu, Vendor::Other),
     (DeviceKind::Gpu, Vendor::Nvidia),
@@ -75,10 +75,9 @@ impl SelftestElements {
         }
     }
 
-    /// Returns the options of a device for these elements, with the kernels of `kernels_of`.
-    fn options(self, base: &GpuOptions, kernels_of: (DeviceKind, Vendor)) -> GpuOptions {
+    /// Returns the options of a device for these elements.
+    fn options(self, base: &GpuOptions) -> GpuOptions {
         GpuOptions {
-            kernels_of: Some(kernels_of),
             without_shader_f16: self == Self::PackedF16,
             #[cfg(not(target_arch = "wasm32"))]
             matrix_units: self == Self::FastOnUnits,
@@ -182,9 +181,9 @@ impl Reference {
 }
 
 /// Decodes the latents in `reference` with each set of kernels, and compares the results with the
-/// image in it. Opens a device for each set of kernels, by `options`. `reference` is a .safetensors
-/// file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not clamped, computed in
-/// f32.
+/// image in it. Opens a device for each kind of elements, by `options`. `reference` is a
+/// .safetensors file with `latents` `[1, c, h, w]` and `image` `[1, 3, height, width]`, not
+/// clamped, computed in f32.
 ///
 /// # Errors
 /// The errors of [`Gpu::request`], [`Vae::load`] and [`Vae::decode`]. [`Error::Input`] if the
@@ -204,9 +203,10 @@ pub async fn run(
     let mut rows: Vec<SelftestRow> = Vec::new();
     for elements in elements {
         let mut bits = None;
-        for kernels_of in SETS {
+        let gpu = Gpu::request(&elements.options(options)).await?;
+        for (kind, vendor) in SETS {
             control.tell(rows.len(), total)?;
-            let device = Gpu::request(&elements.options(options, kernels_of)).await?.into();
+            let device = gpu.clone().with_kernels_of(kind, vendor).into();
             rows.push(reference.row(&device, checkpoint, elements, &mut bits, control).await?);
         }
     }

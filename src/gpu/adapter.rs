@@ -90,10 +90,15 @@ fn kernels(limits: &DeviceLimits, driver: &str) -> KernelChoice {
 pub(super) fn of_device(report: AdapterReport, device: &wgpu::Device, options: &GpuOptions) -> AdapterReport {
     let limits = limits_from(&device.limits(), device.features(), &device.adapter_info());
     let AdapterReport { name, limits, .. } = platform::as_named(AdapterReport { limits, ..report.clone() }, device);
-    let (kind, vendor) = options.kernels_of.unwrap_or((limits.kind, limits.vendor));
     let matrix_units = report.matrix_units.filter(|_| options.wants_matrix_units());
-    let limits = DeviceLimits { kind, vendor, matrix_units, ..limits };
+    let limits = DeviceLimits { matrix_units, ..limits };
     AdapterReport { name, kernels: kernels(&limits, &report.driver), limits, ..report }
+}
+
+/// Returns the report of the same device with the kernels of another kind and vendor.
+pub(super) fn with_kernels_of(report: AdapterReport, kind: DeviceKind, vendor: Vendor) -> AdapterReport {
+    let limits = DeviceLimits { kind, vendor, ..report.limits };
+    AdapterReport { kernels: kernels(&limits, &report.driver), limits, ..report }
 }
 
 fn limits_from(limits: &wgpu::Limits, features: wgpu::Features, info: &wgpu::AdapterInfo) -> DeviceLimits {

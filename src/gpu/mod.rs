@@ -43,13 +43,14 @@ use crate::error::{DeviceError, Error, Result};
 use crate::execution::{AdapterReport, Audience, HasGpus, Ledger, Listener, Preparing};
 use crate::kernels::Variant;
 use crate::kernels::choice::KernelChoice;
-use crate::limits::DeviceLimits;
+use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::tensor::Bytes;
 
 /// A GPU device that can run plans. Cheap to clone; all clones are one device.
 #[derive(Debug, Clone)]
 pub struct Gpu {
     inner: Arc<Inner>,
+    report: Arc<AdapterReport>,
     kernels: KernelChoice,
     pub(crate) here: HasGpus,
 }
@@ -58,7 +59,6 @@ pub struct Gpu {
 struct Inner {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    report: AdapterReport,
     ledger: Arc<Ledger>,
     pipelines: Pipelines,
     audience: Audience,
@@ -137,7 +137,6 @@ impl Gpu {
         let inner = Inner {
             device,
             queue,
-            report,
             ledger,
             pipelines,
             audience,
@@ -147,7 +146,15 @@ impl Gpu {
             lost,
             adopted,
         };
-        Self { inner: Arc::new(inner), kernels, here }
+        Self { inner: Arc::new(inner), report: Arc::new(report), kernels, here }
+    }
+
+    /// Returns the same device, whose plans use the kernels and tiles of devices of this kind and
+    /// vendor, whatever it is itself. For tests and comparisons: what is compiled is shared.
+    #[must_use]
+    pub fn with_kernels_of(self, kind: DeviceKind, vendor: Vendor) -> Self {
+        let report = adapter::with_kernels_of(AdapterReport::clone(&self.report), kind, vendor);
+        Self { kernels: report.kernels, report: Arc::new(report), ..self }
     }
 
     /// Returns the same device with other `kernels` for its plans; see [`Self::tune`].
@@ -172,12 +179,12 @@ impl Gpu {
 
     /// Returns the adapter, with the limits and features that the device was opened with.
     pub fn adapter(&self) -> &AdapterReport {
-        &self.inner.report
+        &self.report
     }
 
     /// Returns the limits that plans for this device must keep.
     pub fn limits(&self) -> &DeviceLimits {
-        &self.inner.report.limits
+        &self.report.limits
     }
 
     /// Returns the count of the bytes of all buffers that this crate created on this device.

@@ -1,6 +1,5 @@
 //! Options that choose an adapter.
 
-use crate::limits::{DeviceKind, Vendor};
 use crate::tensor::Bytes;
 
 /// Advice for a machine without any adapter.
@@ -16,9 +15,6 @@ pub struct GpuOptions {
     /// Part of the adapter's name, backend, driver or type, in any case; or its index in the list
     /// that [`crate::device::adapters`] returns. `None` stands for the best adapter.
     pub adapter: Option<String>,
-    /// A kind of device and a vendor whose kernels and tiles are used, whatever the adapter is. For
-    /// tests and comparisons.
-    pub kernels_of: Option<(DeviceKind, Vendor)>,
     /// True to open the device with no more than WebGPU's default limits.
     pub webgpu_default_limits: bool,
     /// True to open the device without `shader-f16`, so that halves are packed. For tests and

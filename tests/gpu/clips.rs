@@ -94,8 +94,9 @@ fn the_kernels_for_gpus_give_the_same_bits() {
     for name in ["clip_wan", "clip_hunyuan_video", "clip_taew2_1"] {
         let golden = Golden::open(name);
         let latents = latents_of(&golden.latents());
-        let decoded = KINDS.map(|kind| {
-            let gpu = block_on(Gpu::request(&GpuOptions { kernels_of: Some(kind), ..GpuOptions::default() })).unwrap();
+        let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+        let decoded = KINDS.map(|(kind, vendor)| {
+            let gpu = gpu.clone().with_kernels_of(kind, vendor);
             let load = LoadOptions { precision: Precision::F16, clips: true, ..LoadOptions::default() };
             let mut vae = block_on(Vae::load(&gpu, &checkpoint(&golden), load)).unwrap();
             decode(&mut vae, &latents, None).0

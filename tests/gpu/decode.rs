@@ -132,7 +132,8 @@ fn pictures_are_within_one_level() {
 
 #[test]
 fn the_kernels_for_gpus_are_right_on_any_adapter() {
-    let gpu = gpu_with_kernels_of(DeviceKind::Gpu, Vendor::Other);
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let gpu = gpu.with_kernels_of(DeviceKind::Gpu, Vendor::Other);
     for case in ["toy_two_levels", "toy_odd", "toy_no_attention", "toy_wide", "flux1_64x96"] {
         let fixture = fixture(case);
         let error = relative_error(&decode(&gpu, &fixture, Precision::F32), &fixture.image);
@@ -142,19 +143,16 @@ fn the_kernels_for_gpus_are_right_on_any_adapter() {
     }
 }
 
-fn gpu_with_kernels_of(kind: DeviceKind, vendor: Vendor) -> Gpu {
-    block_on(Gpu::request(&GpuOptions { kernels_of: Some((kind, vendor)), ..GpuOptions::default() })).unwrap()
-}
-
 /// Tests that the device's kernels, tiles and bands change no bit of a decode.
 #[test]
 fn all_kernels_give_the_same_bits() {
     let bits = |gpu: &Gpu, fixture: &Fixture, precision: Precision| -> Vec<u32> {
         decode(gpu, fixture, precision).pixels.into_iter().map(f32::to_bits).collect()
     };
-    let cpu = gpu_with_kernels_of(DeviceKind::Cpu, Vendor::Other);
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let cpu = gpu.clone().with_kernels_of(DeviceKind::Cpu, Vendor::Other);
     let others =
-        [Vendor::Other, Vendor::Nvidia, Vendor::Arm].map(|vendor| gpu_with_kernels_of(DeviceKind::Gpu, vendor));
+        [Vendor::Other, Vendor::Nvidia, Vendor::Arm].map(|vendor| gpu.clone().with_kernels_of(DeviceKind::Gpu, vendor));
     // More latents than the queries in a block of attention on CPU drivers.
     let many = Fixture { latents: formula::latents(&[1, 8, 36, 36]), ..fixture("toy_two_levels") };
     let cases = [("toy_odd", fixture("toy_odd")), ("36x36", many), ("flux1_64x96", fixture("flux1_64x96"))];

@@ -58,14 +58,15 @@ fn decodes_on_units_are_as_near_to_diffusers_as_fast_is() {
 fn all_kernels_give_the_same_bits() {
     let fixture = fixture("toy_odd");
     let mut wanted: Option<Vec<u32>> = None;
-    for kernels in [(DeviceKind::Cpu, Vendor::Other), (DeviceKind::Gpu, Vendor::Nvidia), (DeviceKind::Gpu, Vendor::Arm)]
+    let Some(gpu) = with_units(&GpuOptions::default()) else { return };
+    for (kind, vendor) in
+        [(DeviceKind::Cpu, Vendor::Other), (DeviceKind::Gpu, Vendor::Nvidia), (DeviceKind::Gpu, Vendor::Arm)]
     {
-        let options = GpuOptions { kernels_of: Some(kernels), ..GpuOptions::default() };
-        let Some(gpu) = with_units(&options) else { return };
+        let gpu = gpu.clone().with_kernels_of(kind, vendor);
         let found: Vec<u32> = decode(&gpu, &fixture, Precision::Fast).pixels.into_iter().map(f32::to_bits).collect();
         let wanted = wanted.get_or_insert_with(|| found.clone());
         let different = found.iter().zip(wanted).filter(|(found, wanted)| found != wanted).count();
-        assert_eq!(different, 0, "{kernels:?}: values that differ from the first kernels'");
+        assert_eq!(different, 0, "{kind:?}, {vendor:?}: values that differ from the first kernels'");
     }
 }
 

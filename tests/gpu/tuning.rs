@@ -12,7 +12,7 @@ use crate::decode::{decode, fixture};
 
 /// Opens a device with the kernels of a kind of device and a vendor.
 fn gpu(kind: DeviceKind, vendor: Vendor) -> Gpu {
-    block_on(Gpu::request(&GpuOptions { kernels_of: Some((kind, vendor)), ..GpuOptions::default() })).unwrap()
+    block_on(Gpu::request(&GpuOptions::default())).unwrap().with_kernels_of(kind, vendor)
 }
 
 fn bits(gpu: &Gpu) -> Vec<u32> {
