@@ -263,7 +263,7 @@ inBrowsers({ clips: [MODEL], device: 'cpu' }, (session) => {
       });
       const again = isSame(await lab.encodeClip(encoder, values));
       await encoder.destroy();
-      return { same, cropped, padded, added, wrong, late: late.error?.message, parts, own: own.error, again, left: lab.gpu.liveBytes() };
+      return { same, cropped, padded, added, wrong, late: late.error?.message, parts, own: own.error, again, left: encoder.ledger().current };
     }, folder());
     assert.deepEqual([found.same, found.again, found.left, found.cropped], [true, true, 0, ['cropped']]);
     assert.deepEqual(found.padded, { repeat: true, mirror: true, 'mirror over a part': true, 'mirror of too few': true, one: true, enough: true });
@@ -294,7 +294,7 @@ inBrowsers({ clips: [MODEL], device: 'cpu' }, (session) => {
       // Parts may have several frames.
       const { frames } = await lab.clip(decoder, [part(), part({ frames: 2 })]);
       await decoder.destroy();
-      return { wrong, frames: frames.length, left: lab.gpu.liveBytes() };
+      return { wrong, frames: frames.length, left: decoder.ledger().current };
     }, folder());
     const expected = {
       size: /part 2 of the latents: expected 2x2.*found 3x3/, scale: /part 2 .*expected .*VAE's own, as the first, found .*diffusion model's scale/, kind: /part 2 .*\{ data, shape \}/, none: /at least one part, found none/,

@@ -2,18 +2,23 @@
 // "Test my GPU" on the page: its measurements and checks, and the file with both.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
-import { inBrowsers } from './session.mjs';
+import { DIST, inBrowsers, ROOT } from './session.mjs';
 import { FILE, keepDownloads, MODEL, openSmall, text } from './visitor.mjs';
 
 // Chromium compiles for seconds, and tuning.test.mjs measures there.
 inBrowsers({ kinds: ['firefox'], models: [MODEL] }, (session) => {
   it('measures and checks, shows what it found, and gives it as a file', async () => {
-    // The demo's model has more kernels and compiles for minutes.
+    // A small model stands in for the demo's, which has more kernels and compiles for minutes.
     const files = { [`model/${FILE}`]: FILE, 'model/config.json': 'config.json', 'selftest.safetensors': 'reference.safetensors' };
-    for (const [demo, file] of Object.entries(files)) session.server.route(`/assets/demo/${demo}`, { file: join(session.folder, MODEL, file) });
+    for (const [name, file] of Object.entries(files)) {
+      const path = join('assets', 'demo', name);
+      assert.ok((await readFile(join(DIST, path))).equals(await readFile(join(ROOT, path))), `${path} is not the page's`);
+      session.server.route(`/assets/demo/${name}`, { file: join(session.folder, MODEL, file) });
+    }
     const page = await openSmall(session);
     await keepDownloads(page);
     await page.$eval('#advanced', (details) => { /** @type {HTMLDetailsElement} */ (details).open = true; });

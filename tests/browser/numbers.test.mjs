@@ -17,7 +17,7 @@ import { floats, inBrowsers } from './session.mjs';
 /** SwiftShader takes a minute for a published network, so only Firefox decodes that one. */
 const MODELS = { chromium: ['toy_odd', 'toy_wide'], firefox: ['toy_odd', 'toy_wide', 'sd3_odd'] };
 
-/** Tilings of other tools on WebGPU; `cosine` differs from `blend` after the decodes alone. */
+/** Tilings of other tools on WebGPU. The CPU decodes by `cosine`. */
 const TILINGS = /** @type {const} */ ({ chromium: ['blend'], firefox: ['blend', 'estimate'] });
 
 /** Allowed error as in tests/gpu/decode.rs, relative to the largest value. */

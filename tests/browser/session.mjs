@@ -129,7 +129,8 @@ export class Session {
   }
 
   /**
-   * Serves a changed program of the page; without a change, the program on the session's device.
+   * Serves a program of the page, changed or as it is. The page's worker has no WebGPU if the
+   * session's device is the CPU.
    * @param {string} path
    * @param {(source: string) => string} [change] of the program
    */
@@ -137,11 +138,6 @@ export class Session {
     const source = await readFile(join(DIST, path), 'utf8');
     const onDevice = path === WORKER && this.device === 'cpu' ? WITHOUT_WEBGPU + source : source;
     this.server.route(path, { bytes: change(onDevice), type: 'text/javascript' });
-  }
-
-  /** Page that has the package, as `lab`, with models on the session's device. */
-  get blank() {
-    return `/tests/blank.html?device=${this.device}`;
   }
 
   /** Folder of the tests' models. */
@@ -226,7 +222,7 @@ export class Session {
   }
 
   async #openLab() {
-    const page = await this.open(this.blank);
+    const page = await this.open(`/tests/blank.html?device=${this.device}`);
     await page.waitForFunction(() => 'lab' in globalThis);
     return page;
   }

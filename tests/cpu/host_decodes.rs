@@ -99,7 +99,8 @@ fn budgets_and_threads_change_no_bit() {
     }
 }
 
-/// Decodes a larger picture with budgets from the smallest to the whole plan's peak.
+/// Decodes a larger picture with every twentieth of the budgets from the smallest to the whole
+/// plan's peak.
 #[test]
 fn every_budget_gives_the_whole_plans_bits() {
     let cpu = cpu(2);

@@ -150,20 +150,22 @@ fn cogview4() {
     assert!(fetched + 1 >= on_host(&parts), "{fetched}");
 }
 
-/// A short run takes every budget of a larger picture on the cores: see `tests/cpu/host_decodes`.
+/// Tests every twentieth of the budgets with `--full`; `tests/cpu/host_decodes` does so on the
+/// cores in any run.
 #[test]
 fn a_large_picture_of_a_toy() {
     // Each mode with small budgets, which need it most.
     let parts = if is_full() { parts_of_twenty() } else { vec![0, 1, 2, 3, 6, 7, 20] };
     let [recomputed, moved, fetched] = Sweep::new("toy_odd", [64, 48], Precision::F32).run(&parts);
-    let least = if is_full() { 5 } else { 1 };
+    // Without parking, the two smallest budgets leave no other way than to compute again.
+    let [least_recomputed, least] = if is_full() { [5, 5] } else { [2, 1] };
     // A fast GPU with a slow link parks seldom.
     let least_moved = match block_on(Gpu::request(&GpuOptions::default())).unwrap().limits().kind {
         DeviceKind::Cpu | DeviceKind::Host => least,
         DeviceKind::Gpu => least.min(2),
     };
     assert!(
-        recomputed >= least && moved >= least_moved && fetched >= least,
+        recomputed >= least_recomputed && moved >= least_moved && fetched >= least,
         "{recomputed} compute again, {moved} park, {fetched} fetch"
     );
 }
