@@ -18,6 +18,18 @@ const PACKAGE = join(DIST, 'package');
 const MODEL = 'toy_direct';
 
 /**
+ * Where an application decodes: a short run takes each module once, on the page or in a worker.
+ * @type {{ device: 'webgpu' | 'cpu', module: string, worker: string, inFull?: boolean }[]}
+ */
+const WAYS = [
+  { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '', inFull: true },
+  { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '&worker' },
+  { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '' },
+  { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '&worker', inFull: true },
+];
+const ways = WAYS.filter(({ inFull }) => process.env.WGVAE_FULL || !inFull);
+
+/**
  * Lists the files below a folder, relative to it, sorted.
  * @param {string} folder
  * @returns {Promise<string[]>}
@@ -134,7 +146,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     try {
       await server.listen();
       const { port } = /** @type {import('node:net').AddressInfo} */ (server.httpServer?.address());
-      for (const more of ['', '&worker', '&device=cpu', '&device=cpu&worker']) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/${more}`);
+      for (const { device, worker } of ways) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/&device=${device}${worker}`);
       await session.closePage();
     } finally {
       await server.close();
@@ -268,17 +280,15 @@ async function decodes(session, folder) {
   assert.equal(wasm.length, 2, `both modules in the bundle: ${files}`);
   for (const file of files) session.server.route(`/bundle/${file}`, { file: join(folder, file) });
   const contents = await Promise.all(wasm.map((file) => readFile(join(folder, file))));
-  for (const [device, name] of [['webgpu', 'wgvae_bg.wasm'], ['cpu', 'wgvae_cpu_bg.wasm']]) {
+  for (const { device, module: name, worker } of ways) {
     // Bundlers rename it.
     const own = await readFile(join(PACKAGE, 'pkg', name));
     const module = wasm[contents.findIndex((content) => content.equals(own))];
     assert.ok(module, `a module for ${device}: ${wasm}`);
-    for (const worker of ['', '&worker']) {
-      const fetched = () => session.server.seen(`/bundle/${module}`);
-      const before = fetched().length;
-      await decodesAt(session, session.server.url(`/bundle/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}${worker}`));
-      assert.ok(fetched().length > before && fetched().at(-1)?.status === 200, 'the bundle fetched its own module');
-    }
+    const fetched = () => session.server.seen(`/bundle/${module}`);
+    const before = fetched().length;
+    await decodesAt(session, session.server.url(`/bundle/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}${worker}`));
+    assert.ok(fetched().length > before && fetched().at(-1)?.status === 200, 'the bundle fetched its own module');
   }
   await session.closePage();
   for (const file of files) session.server.forget(`/bundle/${file}`);

@@ -76,6 +76,11 @@ impl Module {
         }
     }
 
+    /// Returns the path of the module that is built.
+    pub(crate) fn path(self) -> PathBuf {
+        target().join(TARGET).join(self.profile()).join("wgvae.wasm")
+    }
+
     /// Returns the name of the module's files.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -85,16 +90,16 @@ impl Module {
     }
 }
 
-/// Builds a module for the browser. Returns its path.
-pub(crate) fn build(module: Module) -> Result<PathBuf> {
+/// Returns the command that builds a module for the browser. Installs what it needs.
+pub(crate) fn compiler(module: Module) -> Result<Command> {
     let mut cargo = cargo();
     cargo.args(["rustc", "--lib", "--target", TARGET, "--crate-type", "cdylib"]);
     cargo.args(["--profile", module.profile(), "--features", module.features()]);
     if !has_target() {
         use_debian(&mut cargo)?;
     }
-    run(cargo.args(["--", "-D", "warnings"]).args(module.flags()))?;
-    Ok(target().join(TARGET).join(module.profile()).join("wgvae.wasm"))
+    cargo.args(["--", "-D", "warnings"]).args(module.flags());
+    Ok(cargo)
 }
 
 /// Lints the crate as it is compiled for the browser. Debian has no clippy of its compiler's

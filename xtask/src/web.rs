@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::panic;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
@@ -63,9 +65,16 @@ pub(crate) fn build_with_tools() -> Result<()> {
     check_versions()?;
     let folder = Path::new("web/pkg");
     fs::create_dir_all(folder)?;
+    let [mut gpu, mut cores] = [wasm::compiler(Module::Gpu)?, wasm::compiler(Module::Cores)?];
+    // Most of the time, each uses one core.
+    thread::scope(|scope| {
+        let cores = scope.spawn(|| run(&mut cores));
+        run(&mut gpu)?;
+        cores.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
+    })?;
     for module in [Module::Gpu, Module::Cores] {
         let budget = module.budget().to_string();
-        run(Command::new(tool("xtask-bindgen")).arg(wasm::build(module)?).arg(folder).args([module.name(), &budget]))?;
+        run(Command::new(tool("xtask-bindgen")).arg(module.path()).arg(folder).args([module.name(), &budget]))?;
     }
     lay_out(Path::new("dist"))
 }
