@@ -2,6 +2,8 @@
 //! driver) and fail without one.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[path = "cli/all_kernels.rs"]
+mod all_kernels;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/clips.rs"]

@@ -55,8 +55,8 @@ const BROWSERS = {
 };
 
 /**
- * Where Mesa keeps what it has compiled, for all browsers that are started: compiling takes ten
- * times as long as reading it there.
+ * Where Mesa keeps what it has compiled, for all browsers that run on it: compiling takes ten times
+ * as long as reading it there.
  */
 const COMPILED = fileURLToPath(new URL('../../target/browser/mesa/', import.meta.url));
 

@@ -18,16 +18,17 @@ const PACKAGE = join(DIST, 'package');
 const MODEL = 'toy_direct';
 
 /**
- * Where an application decodes: a short run takes each module once, on the page or in a worker.
- * @type {{ device: 'webgpu' | 'cpu', module: string, worker: string, inFull?: boolean }[]}
+ * Where a bundled application decodes, by its address. On WebGPU, Chromium compiles all kernels for
+ * each page, so a short run decodes there in a worker only.
+ * @type {{ device: 'webgpu' | 'cpu', module: string, worker: string, onlyInFull?: boolean }[]}
  */
 const WAYS = [
-  { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '', inFull: true },
+  { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '', onlyInFull: true },
   { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '&worker' },
   { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '' },
-  { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '&worker', inFull: true },
+  { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '&worker' },
 ];
-const ways = WAYS.filter(({ inFull }) => process.env.WGVAE_FULL || !inFull);
+const ways = WAYS.filter(({ onlyInFull }) => process.env.WGVAE_FULL || !onlyInFull);
 
 /**
  * Lists the files below a folder, relative to it, sorted.
@@ -146,7 +147,8 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     try {
       await server.listen();
       const { port } = /** @type {import('node:net').AddressInfo} */ (server.httpServer?.address());
-      for (const { device, worker } of ways) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/&device=${device}${worker}`);
+      // The first leaves the device to the package.
+      for (const more of ['', ...ways.map(({ device, worker }) => `&device=${device}${worker}`)]) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/${more}`);
       await session.closePage();
     } finally {
       await server.close();

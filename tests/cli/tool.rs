@@ -193,8 +193,8 @@ impl Folder {
     /// Returns the command, with this folder as its working directory.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wgvae"));
-        // All tests share this cache, which is not the user's: there, `wgvae tune` may have kept
-        // kernels. Mesa keeps what it has compiled in it, for tests with a cache of their own, too.
+        // Tests share this cache, which is not the user's: there, `wgvae tune` may have kept
+        // kernels. `tuning` has folders of its own for such kernels, but shares what Mesa compiles.
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("MESA_SHADER_CACHE_DIR", &cache).env("XDG_CACHE_HOME", cache);

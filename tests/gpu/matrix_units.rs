@@ -10,6 +10,12 @@ use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
 use crate::fast::MOST;
 use crate::sweep::is_full;
 
+/// Returns true if tests take all networks: a short run leaves most out on a CPU driver, which
+/// imitates units and compiles their kernels for minutes.
+pub(crate) fn takes_all(gpu: &Gpu) -> bool {
+    is_full() || gpu.limits().kind == DeviceKind::Gpu
+}
+
 /// Opens a device with its matrix units. Mesa's CPU driver has them from 26.1 on; a driver without
 /// them cannot test them.
 pub(crate) fn with_units(options: &GpuOptions) -> Option<Gpu> {
@@ -39,11 +45,10 @@ fn load(gpu: &Gpu, config: &str, precision: Precision) -> Vae {
     block_on(Vae::load(gpu, &checkpoint(config), LoadOptions { precision, ..LoadOptions::default() })).unwrap()
 }
 
-/// Tests one network, and all with `--full`: a CPU driver compiles kernels on units for minutes.
 #[test]
 fn decodes_on_units_are_as_near_to_diffusers_as_fast_is() {
     let Some(gpu) = with_units(&GpuOptions::default()) else { return };
-    for case in CASES.into_iter().filter(|case| is_full() || *case == "toy_odd") {
+    for case in CASES.into_iter().filter(|case| takes_all(&gpu) || *case == "toy_odd") {
         let fixture = fixture(case);
         let decoded = decode(&gpu, &fixture, Precision::Fast);
         let error = relative_error(&decoded, &fixture.image);
@@ -75,7 +80,7 @@ fn all_kernels_give_the_same_bits() {
 #[test]
 fn a_decode_on_units_takes_what_was_predicted() {
     let Some(gpu) = with_units(&GpuOptions::default()) else { return };
-    for case in ["toy_odd", "sd15_128"].into_iter().filter(|case| is_full() || *case == "toy_odd") {
+    for case in ["toy_odd", "sd15_128"].into_iter().filter(|case| takes_all(&gpu) || *case == "toy_odd") {
         let fixture = fixture(case);
         let mut vae = load(&gpu, &fixture.config, Precision::Fast);
         let latents = Latents::new(fixture.latents).unwrap();

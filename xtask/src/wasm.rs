@@ -76,7 +76,7 @@ impl Module {
         }
     }
 
-    /// Returns the path of the module that is built.
+    /// Returns the path to which [`compiler`]'s command writes the module.
     pub(crate) fn path(self) -> PathBuf {
         target().join(TARGET).join(self.profile()).join("wgvae.wasm")
     }
