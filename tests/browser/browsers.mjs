@@ -119,9 +119,10 @@ function removed(folder) {
 export async function launch(kind) {
   const { variable, fallback, options } = BROWSERS[kind];
   const home = await mkdtemp(join(tmpdir(), `wgvae-${kind}-`));
+  // Mesa itself makes no folders above the last.
+  await mkdir(COMPILED, { recursive: true });
   const [profile, runtime] = [join(home, 'profile'), join(home, 'runtime')];
   await Promise.all([profile, runtime].map((folder) => mkdir(folder, { mode: 0o700 })));
-  await mkdir(COMPILED, { recursive: true });
   // Firefox needs these two folders to start, and neither browser may find the user's own files.
   const env = { ...process.env, HOME: home, XDG_RUNTIME_DIR: runtime, MESA_SHADER_CACHE_DIR: COMPILED };
   const executablePath = process.env[variable] ?? fallback;
