@@ -39,10 +39,13 @@ use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
 use crate::plan::ops::band_frames;
 use crate::plan::partition::ROW_STEP;
+use crate::plan::places::Places;
 use crate::plan::retention::{self, Retention, Start};
 use crate::plan::schedule::Schedule;
-use crate::plan::spill::{self, May};
-use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, lower};
+use crate::plan::slots::{self, Sizes};
+use crate::plan::spill::{self, May, Unplaced};
+use crate::plan::uses::Uses;
+use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, liveness, lower, memory};
 use crate::tensor::Bytes;
 
 /// Largest chunk is the budget divided by `COARSEST`: larger chunks leave too little choice.
@@ -110,20 +113,20 @@ impl Search<'_> {
         let near = NEAR * whole.predicted_seconds();
         let mut best: Option<Plan> = None;
         let bands: &[u64] = if whole.class.is_gpu() { &[LARGE_BANDS, SMALL_BANDS] } else { &[SMALL_BANDS] };
-        let mut tried_after = 0;
         for cuts in cuts(self.fused, self.limits, self.options, budget, bands) {
-            // Smaller chunks leave more choice and cost more steps: after the first chunks that
-            // fit, one more size is tried.
-            tried_after += usize::from(best.is_some());
-            if tried_after > 1 {
-                break;
-            }
+            let seconds = |best: &Option<Plan>| best.as_ref().map(Plan::predicted_seconds);
+            let before = seconds(&best);
             for cut in cuts {
                 let most = best.as_ref().map_or(f64::INFINITY, Plan::predicted_seconds);
                 if most <= near {
                     return best;
                 }
                 best = self.fit(&cut, budget, most).or(best);
+            }
+            // Smaller chunks leave more choice and cost more steps: smaller ones are tried while
+            // that pays.
+            if before.is_some() && seconds(&best) == before {
+                break;
             }
         }
         best
@@ -170,7 +173,7 @@ impl Search<'_> {
         finest.into_iter().find_map(|cut| self.fit(&cut, budget, f64::INFINITY))
     }
 
-    /// Returns a plan in large chunks that is scheduled and spilled for `room`. Returns `None` if
+    /// Returns a plan in large chunks that is scheduled and placed for `room`. Returns `None` if
     /// there is none, or if its peak is below `room`.
     fn squeezed(&mut self, room: u64) -> Option<Plan> {
         let parts = Parts { chunk: COARSEST, band: SMALL_BANDS };
@@ -182,10 +185,12 @@ impl Search<'_> {
         let start = Start::whole(&nodes, &cut, &mut self.work_limit)?;
         let retention = self.cheapest(&nodes, &cut, &start, room - room / 8)?;
         let mut lowered = self.lower(&nodes, retention.schedule, &cut, None)?;
-        if !lowered.spill(&cut, room) {
-            return None;
+        if cut.parking {
+            lowered.park(&cut, self.limits, Bytes(room))?;
+        } else {
+            lowered.spill(&cut, Bytes(room))?;
+            lowered.plan.place(self.limits, &cut);
         }
-        lowered.plan.place(self.limits, &cut);
         let counts = lowered.plan.memory.peak().0 >= room && lowered.plan.check(self.limits).is_ok();
         counts.then_some(lowered.plan)
     }
@@ -193,35 +198,80 @@ impl Search<'_> {
     /// Returns the plan of one cut that keeps `budget`, if there is one. Returns `None` if the plan
     /// would take at least `most` seconds.
     fn fit(&mut self, cut: &PlanOptions, budget: Bytes, most: f64) -> Option<Plan> {
-        const TRIES: usize = 5;
-        let nodes = &nodes(self.fused, self.limits, cut).ok()?;
+        let nodes = nodes(self.fused, self.limits, cut).ok()?;
         // Room for parameters, staging, and bytes lost in slots; the first plan shows how much they
         // take.
         let mut room = budget.0 - budget.0 / 16;
         if cut.weights == Weights::Device {
             room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
         }
+        if room < least_room(&nodes, cut) {
+            return None;
+        }
+        let whole = Start::whole(&nodes, cut, &mut self.work_limit)?;
+        let plan = if cut.parking {
+            self.fit_parked(&nodes, cut, &whole, (budget, room))
+        } else {
+            self.fit_recomputed(&nodes, cut, &whole, (budget, room), most)
+        }?;
+        (plan.predicted_seconds() < most && plan.check(self.limits).is_ok()).then_some(plan)
+    }
+
+    /// Returns the plan of one cut that keeps `budget` and may park activations. `room` is about
+    /// what is left for slots.
+    fn fit_parked(
+        &mut self,
+        nodes: &[Node],
+        cut: &PlanOptions,
+        whole: &Start,
+        (budget, room): (Bytes, u64),
+    ) -> Option<Plan> {
+        let retention = self.cheapest(nodes, cut, whole, room)?;
+        let mut lowered = self.lower(nodes, retention.schedule, cut, None)?;
+        let room = budget.0.checked_sub(lowered.beside.0)?;
+        lowered.park(cut, self.limits, Bytes(room))?;
+        self.work_limit.count_places(&lowered.plan);
+        // The plan may need less besides slots than was set aside.
+        let left = budget.0.saturating_sub(lowered.plan.memory.peak().0);
+        if left > room / 32 {
+            let first = lowered.plan.clone();
+            let found = lowered.park(cut, self.limits, Bytes(room + left));
+            let (plan, seconds) = (&lowered.plan, first.predicted_seconds());
+            if found.is_none() || plan.memory.peak() > budget || plan.predicted_seconds() > seconds {
+                return Some(first);
+            }
+        }
+        Some(lowered.plan)
+    }
+
+    /// Returns the plan of one cut that keeps `budget` and computes again what does not fit.
+    /// `room` is about what is left for slots. Returns `None` if the plan would take at least
+    /// `most` seconds.
+    fn fit_recomputed(
+        &mut self,
+        nodes: &[Node],
+        cut: &PlanOptions,
+        whole: &Start,
+        (budget, mut room): (Bytes, u64),
+        most: f64,
+    ) -> Option<Plan> {
+        const TRIES: usize = 5;
         // Bytes that the schedule may take. Less than `room` if memory that must stay would exceed
         // `room`.
         let mut scheduled = room;
-        let least = least_room(nodes, cut);
         let mut before = None;
         let mut spilled = true;
-        let mut whole = None;
         for _ in 0..TRIES {
-            if scheduled < least {
+            if scheduled < least_room(nodes, cut) {
                 return None;
             }
-            if whole.is_none() {
-                whole = Start::whole(nodes, cut, &mut self.work_limit);
-            }
-            let retention = self.cheapest(nodes, cut, whole.as_ref()?, scheduled)?;
+            let retention = self.cheapest(nodes, cut, whole, scheduled)?;
             // One step used more than all of the room, and would do so again.
             if !spilled && before.as_ref().is_some_and(|before: &Lowered| before.schedule == retention.schedule) {
                 return None;
             }
             let mut lowered = self.lower(nodes, retention.schedule, cut, before.take())?;
-            spilled = lowered.spill(cut, room);
+            spilled = lowered.spill(cut, Bytes(room)).is_some();
             if !spilled {
                 scheduled -= scheduled / 8;
                 before = Some(lowered);
@@ -233,9 +283,8 @@ impl Search<'_> {
             }
             lowered.plan.place(self.limits, cut);
             self.work_limit.count_places(&lowered.plan);
-            let peak = lowered.plan.memory.peak();
-            if peak <= budget {
-                return lowered.plan.check(self.limits).is_ok().then_some(lowered.plan);
+            if lowered.plan.memory.peak() <= budget {
+                return Some(lowered.plan);
             }
             room = less_room(room, &lowered.plan.memory, budget)?;
             before = Some(lowered);
@@ -285,8 +334,10 @@ impl Search<'_> {
         let lowered = lower::lower(self.fused, nodes, &schedule, self.limits, cut);
         self.work_limit.count_steps(lowered.as_ref().map_or(bounds::MOST_STEPS, |plan| plan.steps.len()));
         let mut plan = lowered.ok()?;
+        let timestamps = cut.profile && self.limits.timestamp_query;
+        let beside = memory::most_beside_slots(&plan, timestamps, cut.other_weights, cut.weights);
         let (steps, buffers) = (std::mem::take(&mut plan.steps), std::mem::take(&mut plan.buffers));
-        Some(Lowered { schedule, steps, buffers, plan })
+        Some(Lowered { schedule, steps, buffers, plan, beside })
     }
 }
 
@@ -320,19 +371,37 @@ struct Lowered {
     steps: Vec<Step>,
     buffers: Vec<BufferUse>,
     plan: Plan,
+    /// Most memory that the plan takes besides slots.
+    beside: Bytes,
 }
 
 impl Lowered {
-    /// Makes the plan, and moves to the host whatever must leave to keep within `room` bytes.
-    /// Returns false if that is not enough.
-    fn spill(&mut self, cut: &PlanOptions, room: u64) -> bool {
-        let may = May { park: cut.parking, weights: cut.weights };
-        if may.park || may.weights == Weights::Host {
-            return spill::spill(&mut self.plan, &self.steps, &self.buffers, Bytes(room), may).is_some();
+    /// Makes the plan in slots that take `room` bytes together, and moves to the host what must
+    /// leave them. Returns `None` if something finds no place.
+    fn park(&mut self, cut: &PlanOptions, limits: &DeviceLimits, room: Bytes) -> Option<()> {
+        let may = May { park: true, weights: cut.weights };
+        let uses = Uses::new(&self.plan, &self.steps, &self.buffers, may.weights);
+        let unplaced = Unplaced { steps: &self.steps, buffers: &self.buffers, uses: &uses };
+        let sizes = Sizes { room, chunk: cut.chunk_limit, slot: limits.max_buffer_size };
+        slots::choices(&uses, sizes)
+            .find_map(|slots| spill::spill(&mut self.plan, unplaced, Places::slots(&slots), may))?;
+        liveness::liveness(&mut self.plan);
+        self.plan.predict_memory(limits, cut);
+        Some(())
+    }
+
+    /// Makes the plan without slots, and moves weights to the host if they come from there, so that
+    /// at no step more than `room` bytes exist. Returns `None` if that is not enough.
+    fn spill(&mut self, cut: &PlanOptions, room: Bytes) -> Option<()> {
+        if cut.weights == Weights::Device {
+            self.plan.steps.clone_from(&self.steps);
+            self.plan.buffers.clone_from(&self.buffers);
+            return Some(());
         }
-        self.plan.steps.clone_from(&self.steps);
-        self.plan.buffers.clone_from(&self.buffers);
-        true
+        let may = May { park: false, weights: cut.weights };
+        let uses = Uses::new(&self.plan, &self.steps, &self.buffers, may.weights);
+        let unplaced = Unplaced { steps: &self.steps, buffers: &self.buffers, uses: &uses };
+        spill::spill(&mut self.plan, unplaced, Places::anywhere(room), may)
     }
 }
 
@@ -384,7 +453,11 @@ fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byte
     let rows = outputs.map(|shape| u64::from(shape.width) * u64::from(shape.pixel4()) * u64::from(ROW_STEP));
     let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
-    let chunk = (budget.0 / parts.chunk).max(least).min(options.chunk_limit.0);
+    let mut chunk = (budget.0 / parts.chunk).max(least).min(options.chunk_limit.0);
+    if options.parking && least > 0 {
+        // Widths and channels are mostly powers of two apart, so all chunks have the same size.
+        chunk = least << (chunk / least).max(1).ilog2();
+    }
     // A band has its bytes for each frame.
     let frames = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output).frames).max();
     let frames = u64::from(band_frames(limits.kind, frames.unwrap_or(1)));

@@ -14,15 +14,16 @@ use std::ops::Range;
 use crate::kernels::{Access, interface};
 use crate::limits::DeviceKind;
 use crate::ordered::{Set, by_key};
-use crate::plan::{Action, BufferUse, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES};
+use crate::plan::{
+    Action, BufferUse, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES, Weights,
+};
 use crate::tensor::Bytes;
 
 /// Alignment of sizes of buffers, in bytes.
 pub(super) const ALIGNMENT: u64 = 256;
 
-/// Sets `slot` and `offset` of every buffer, the sizes of all slots, and the predicted memory. The
-/// prediction has room for `timestamps` if true, and counts `other_weights` besides the plan's own.
-pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
+/// Sets `slot` and `offset` of every buffer, and the sizes of all slots.
+pub fn assign(plan: &mut Plan) {
     // The largest first, and equal ones in order of time.
     let key = |buffer: &BufferUse| {
         u64::from(u32::MAX).saturating_sub(buffer.bytes.align_up(ALIGNMENT).0 / ALIGNMENT) << 32
@@ -67,7 +68,6 @@ pub fn assign(plan: &mut Plan, timestamps: bool, other_weights: Bytes) {
         placed[index] = Some(*slot);
     }
     plan.slots = slots;
-    plan.memory = predict(plan, timestamps, other_weights);
 }
 
 /// A range of a slot, while buffers are assigned.
@@ -205,8 +205,23 @@ impl Staging {
     }
 }
 
-/// Predicts the memory of a plan whose slots are assigned.
-fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
+/// Returns the most memory besides slots that `plan`, which has no slots yet, can take once any of
+/// its buffers may move to the host and back, and its weights as `weights` says.
+pub(super) fn most_beside_slots(plan: &Plan, timestamps: bool, other_weights: Bytes, weights: Weights) -> Bytes {
+    let memory = predict(plan, false, other_weights);
+    let sizes = plan.buffers.iter().map(|buffer| buffer.bytes).chain(plan.weights.iter().map(|weight| weight.bytes));
+    let piece = sizes.max().unwrap_or_default().align_up(Staging::ALIGNMENT).min(Staging::PIECE);
+    let Staging { upload, readback } = Staging::of(plan);
+    let staging = Staging { upload: upload.max(piece), readback: readback.max(piece) };
+    let staging = if plan.kind == DeviceKind::Host { Bytes(0) } else { staging.bytes() };
+    let own = if weights == Weights::Host { other_weights } else { memory.weights };
+    let timestamps = Bytes(if timestamps { MOST_QUERIES as u64 * 8 } else { 0 });
+    Memory { weights: own, staging, timestamps, ..memory }.peak()
+}
+
+/// Predicts the memory of a plan whose slots are assigned. The prediction has room for `timestamps`
+/// if true, and counts `other_weights` besides the plan's own.
+pub(super) fn predict(plan: &Plan, timestamps: bool, other_weights: Bytes) -> Memory {
     let own: Bytes = plan.bound_weights().map(|weight| plan.weights[weight].bytes).sum();
     // The host reads parameters and hands out results where they are.
     let on_device = |bytes: Bytes| if plan.kind == DeviceKind::Host { Bytes(0) } else { bytes };
@@ -233,11 +248,12 @@ fn state_bytes(state: &StateUse) -> Bytes {
     }
 }
 
+/// Most timestamps of a plan. WebGPU: createQuerySet rejects a larger count.
+const MOST_QUERIES: usize = 4096;
+
 /// Returns the bytes for the begin and the end of each run of a stage, 8 bytes each. Returns 0 if
 /// there are more queries than a device must support.
 fn timestamp_bytes(plan: &Plan) -> Bytes {
-    // WebGPU: createQuerySet rejects a larger count.
-    const MOST_QUERIES: usize = 4096;
     let queries = plan.stage_runs().len() * 2;
     Bytes(if queries <= MOST_QUERIES { queries as u64 * 8 } else { 0 })
 }

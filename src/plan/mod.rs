@@ -40,13 +40,16 @@ mod ops;
 mod options;
 pub mod partition;
 mod parts;
+mod places;
 mod readers;
 pub mod retention;
 pub mod schedule;
+mod slots;
 pub mod spill;
 pub mod stream_scale;
 mod streamed;
 pub mod turns;
+mod uses;
 
 use serde::Serialize;
 
@@ -194,7 +197,14 @@ impl Plan {
     /// Runs the last two passes, liveness and placing.
     pub(super) fn place(&mut self, limits: &DeviceLimits, options: &PlanOptions) {
         liveness::liveness(self);
-        memory::assign(self, options.profile && limits.timestamp_query, options.other_weights);
+        memory::assign(self);
+        self.predict_memory(limits, options);
+    }
+
+    /// Predicts the memory of a plan whose buffers are placed.
+    fn predict_memory(&mut self, limits: &DeviceLimits, options: &PlanOptions) {
+        let timestamps = options.profile && limits.timestamp_query;
+        self.memory = memory::predict(self, timestamps, options.other_weights);
     }
 
     /// Returns the bytes of states that outlive a run on the device.

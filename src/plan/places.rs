@@ -1,0 +1,224 @@
+//! Slots, and what lies in them while [`crate::plan::spill`] walks the steps of a plan.
+
+use crate::plan::uses::Item;
+use crate::tensor::Bytes;
+
+/// Memory for items, with the items that are in it now.
+#[derive(Debug)]
+pub(super) enum Places {
+    /// Slots of fixed sizes.
+    Slots(Vec<Slot>),
+    /// Memory in which items lie anywhere. Another pass places them.
+    Anywhere {
+        /// Free bytes.
+        free: u64,
+        /// Items with their sizes.
+        tenants: Vec<(Item, u64)>,
+    },
+}
+
+/// Memory of a fixed size.
+#[derive(Debug)]
+pub(super) struct Slot {
+    bytes: u64,
+    /// Without overlap, in order of their places.
+    tenants: Vec<Tenant>,
+}
+
+/// An item in a slot, with its first byte and the byte after its last.
+#[derive(Debug, Clone, Copy)]
+struct Tenant {
+    item: Item,
+    start: u64,
+    end: u64,
+}
+
+/// A place in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Index of the slot.
+    pub(super) slot: usize,
+    /// First byte.
+    pub(super) offset: u64,
+}
+
+/// A place for an item, if the tenants within its bounds leave.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    place: Place,
+    /// Cost of evicting the tenants.
+    cost: f64,
+    /// End of the free range that is there then.
+    end: u64,
+    /// Bytes of that range that the item does not take.
+    rest: u64,
+}
+
+impl Places {
+    /// Returns empty slots of these sizes.
+    pub(super) fn slots(sizes: &[Bytes]) -> Self {
+        Self::Slots(sizes.iter().map(|bytes| Slot { bytes: bytes.0, tenants: Vec::new() }).collect())
+    }
+
+    /// Returns empty memory of `room` bytes without slots.
+    pub(super) fn anywhere(room: Bytes) -> Self {
+        Self::Anywhere { free: room.0, tenants: Vec::new() }
+    }
+
+    /// Returns the sizes of the slots.
+    pub(super) fn sizes(&self) -> Vec<Bytes> {
+        match self {
+            Self::Slots(slots) => slots.iter().map(|slot| Bytes(slot.bytes)).collect(),
+            Self::Anywhere { .. } => Vec::new(),
+        }
+    }
+
+    /// Returns the cheapest place for `bytes`, and the items that must leave it; among places that
+    /// cost the same, that in the smallest free range. `cost` is the cost of evicting an item,
+    /// `None` if it must stay. The items `apart`, which are given with their slots, must leave the
+    /// slot of that place. Returns `None` if there is no place.
+    pub(super) fn find(
+        &self,
+        bytes: Bytes,
+        apart: &[(usize, Item)],
+        cost: impl Fn(Item) -> Option<f64>,
+    ) -> Option<(Place, Vec<Item>)> {
+        match self {
+            Self::Slots(slots) => find_in_slots(slots, bytes.0, apart, cost),
+            Self::Anywhere { free, tenants } => {
+                Some((Place { slot: 0, offset: 0 }, cheapest(bytes.0.saturating_sub(*free), tenants, cost)?))
+            }
+        }
+    }
+
+    /// Puts `item` of `bytes` at `place`, which must be free.
+    pub(super) fn put(&mut self, place: Place, bytes: Bytes, item: Item) {
+        match self {
+            Self::Slots(slots) => {
+                let tenants = &mut slots[place.slot].tenants;
+                let at = tenants.partition_point(|tenant| tenant.start < place.offset);
+                tenants.insert(at, Tenant { item, start: place.offset, end: place.offset + bytes.0 });
+            }
+            Self::Anywhere { free, tenants } => {
+                *free -= bytes.0;
+                tenants.push((item, bytes.0));
+            }
+        }
+    }
+
+    /// Removes `item` of `bytes` from its place.
+    pub(super) fn remove(&mut self, place: Place, bytes: Bytes, item: Item) {
+        match self {
+            Self::Slots(slots) => slots[place.slot].tenants.retain(|tenant| tenant.item != item),
+            Self::Anywhere { free, tenants } => {
+                *free += bytes.0;
+                tenants.retain(|(tenant, _)| *tenant != item);
+            }
+        }
+    }
+}
+
+/// Returns the items of `tenants` that cost least for each of their bytes, at least `bytes`
+/// together. Returns `None` if too many must stay.
+#[expect(clippy::cast_precision_loss, reason = "a score")]
+fn cheapest(mut bytes: u64, tenants: &[(Item, u64)], cost: impl Fn(Item) -> Option<f64>) -> Option<Vec<Item>> {
+    let mut leaving = Vec::new();
+    if bytes == 0 {
+        return Some(leaving);
+    }
+    let scored = tenants.iter().filter_map(|(item, size)| Some((cost(*item)? / *size as f64, *item, *size)));
+    let mut scored: Vec<(f64, Item, u64)> = scored.collect();
+    scored.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.2.cmp(&one.2)).then(one.1.cmp(&other.1)));
+    for (_, item, size) in scored {
+        leaving.push(item);
+        bytes = bytes.saturating_sub(size);
+        if bytes == 0 {
+            return Some(leaving);
+        }
+    }
+    None
+}
+
+/// See [`Places::find`].
+fn find_in_slots(
+    slots: &[Slot],
+    bytes: u64,
+    apart: &[(usize, Item)],
+    cost: impl Fn(Item) -> Option<f64>,
+) -> Option<(Place, Vec<Item>)> {
+    let mut best: Option<Candidate> = None;
+    for (index, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.bytes >= bytes) {
+        let better = slot.best(index, bytes, apart, &cost);
+        best = better.filter(|better| best.is_none_or(|best| better.is_before(best))).or(best);
+        if best.is_some_and(|best| best.cost <= 0.0 && best.rest == 0) {
+            break;
+        }
+    }
+    let Candidate { place, end, .. } = best?;
+    let leaves = |tenant: &&Tenant| {
+        tenant.start < end && tenant.end > place.offset || apart.contains(&(place.slot, tenant.item))
+    };
+    let leaving = slots[place.slot].tenants.iter().filter(leaves).map(|tenant| tenant.item).collect();
+    Some((place, leaving))
+}
+
+impl Slot {
+    /// Returns the best place for `bytes` in this slot, the slot `index`. See [`Places::find`].
+    fn best(
+        &self,
+        index: usize,
+        bytes: u64,
+        apart: &[(usize, Item)],
+        cost: impl Fn(Item) -> Option<f64>,
+    ) -> Option<Candidate> {
+        let is_apart = |tenant: &Tenant| apart.contains(&(index, tenant.item));
+        let (leaving, others): (Vec<Tenant>, Vec<Tenant>) = self.tenants.iter().copied().partition(is_apart);
+        let leaving = leaving.iter().try_fold(0.0, |sum, tenant| Some(sum + cost(tenant.item)?))?;
+        let mut best: Option<Candidate> = None;
+        for first in 0..=others.len() {
+            let Some(range) = free_range(self.bytes, &others, first, bytes, &cost) else { continue };
+            let (place, rest) = (Place { slot: index, offset: range.start }, range.end - range.start - bytes);
+            let candidate = Candidate { place, cost: leaving + range.cost, end: range.end, rest };
+            if best.is_none_or(|best| candidate.is_before(best)) {
+                best = Some(candidate);
+            }
+        }
+        best
+    }
+}
+
+impl Candidate {
+    /// True if this is the better one of two places.
+    fn is_before(&self, other: Self) -> bool {
+        self.cost.total_cmp(&other.cost).then(self.rest.cmp(&other.rest)).is_lt()
+    }
+}
+
+/// A range of a slot, and what it costs to free it.
+struct FreeRange {
+    start: u64,
+    end: u64,
+    cost: f64,
+}
+
+/// Returns the range of at least `bytes` in a slot of `size` that is free when some tenants from
+/// `first` on leave. Returns `None` if one of them must stay, or if the slot ends before.
+fn free_range(
+    size: u64,
+    tenants: &[Tenant],
+    first: usize,
+    bytes: u64,
+    cost: impl Fn(Item) -> Option<f64>,
+) -> Option<FreeRange> {
+    let start = first.checked_sub(1).map_or(0, |before| tenants[before].end);
+    let mut sum = 0.0;
+    for next in first.. {
+        let tenant = tenants.get(next);
+        let end = tenant.map_or(size, |tenant| tenant.start);
+        if end >= start + bytes {
+            return Some(FreeRange { start, end, cost: sum });
+        }
+        sum += cost(tenant?.item)?;
+    }
+    None
+}
