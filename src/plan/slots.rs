@@ -1,9 +1,9 @@
 //! Chooses the sizes of the slots for [`crate::plan::spill`].
 //!
 //! Most buffers are chunks of about one size. Larger ones are few: transformed inputs, products and
-//! filters of Winograd convolutions, weights, blocks of attention. They are used again and again for
-//! a while. So a plan has a slot for each large buffer that some stretch of steps uses, and the rest
-//! of the room is slots for chunks. Chunks also use the large slots while these are free.
+//! filters of Winograd convolutions, weights, blocks of attention. Steps in a row use the same ones
+//! again and again. So a plan has a slot for each large buffer that a stretch of steps uses. The
+//! rest of the room is slots for chunks. Chunks also use the large slots while these are free.
 
 use crate::plan::memory::ALIGNMENT;
 use crate::plan::uses::{Item, Uses};
@@ -15,7 +15,7 @@ const STRETCHES: [usize; 9] = [32, 24, 16, 12, 8, 6, 4, 3, 2];
 /// Fewest slots for chunks.
 const LEAST_CHUNKS: u64 = 2;
 
-/// What sizes of slots depend on, in bytes.
+/// Bounds on the sizes of slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     /// Most bytes of all slots together.

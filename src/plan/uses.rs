@@ -23,7 +23,8 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// Returns the uses of `steps` on `buffers`. Weights of `plan` count if they come from the host.
+    /// Returns the uses of `steps` on `buffers`. Weights of `plan` count if they come from the
+    /// host.
     pub(super) fn new(plan: &Plan, steps: &[Step], buffers: &[BufferUse], weights: Weights) -> Self {
         let (items, ends) = (Vec::with_capacity(steps.len() * 4), Vec::with_capacity(steps.len()));
         let bytes = buffers.iter().map(|buffer| buffer.bytes).chain(plan.weights.iter().map(|weight| weight.bytes));
