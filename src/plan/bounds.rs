@@ -25,6 +25,8 @@ const WORK_PER_STEP: u64 = 1 << 9;
 const MOST_WORK: u64 = 1 << 27;
 /// Looks that take as long as lowering, spilling and placing one step.
 const STEP_LOOKS: u64 = 24;
+/// Looks that take as long as spilling one step once more.
+const WALK_LOOKS: u64 = 8;
 /// Slots that can be tested for room for a buffer in the time of one look.
 const SLOTS_PER_LOOK: u64 = 8;
 
@@ -52,6 +54,11 @@ impl WorkLimit {
     /// Counts the steps of a lowered plan.
     pub(super) fn count_steps(&mut self, steps: usize) {
         self.count_looks(steps as u64 * STEP_LOOKS);
+    }
+
+    /// Counts a walk that spills `steps` steps.
+    pub(super) fn count_walk(&mut self, steps: usize) {
+        self.count_looks(steps as u64 * WALK_LOOKS);
     }
 
     /// Counts the placing of the buffers of a plan.

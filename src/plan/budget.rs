@@ -5,7 +5,8 @@
 //! activations may be parked, it also asks for retentions that fill more than there is:
 //! [`crate::plan::spill`] then moves the rest to host memory. The search compares schedules by
 //! their predicted time, which is cheap, and lowers only the best one. Only lowering shows how much
-//! slots and parameters add, so the search then reduces the room until the plan fits.
+//! parameters add. If activations may be parked, slots take what is left; otherwise the search
+//! reduces the room until the plan fits.
 //!
 //! # Budgets are monotone
 //!
@@ -42,14 +43,15 @@ use crate::plan::partition::ROW_STEP;
 use crate::plan::places::Places;
 use crate::plan::retention::{self, Retention, Start};
 use crate::plan::schedule::Schedule;
-use crate::plan::slots::{self, Sizes};
+use crate::plan::slots;
 use crate::plan::spill::{self, May, Unplaced};
 use crate::plan::uses::Uses;
 use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, liveness, lower, memory};
 use crate::tensor::Bytes;
 
 /// Largest chunk is the budget divided by `COARSEST`: larger chunks leave too little choice.
-/// Smallest chunk is the budget divided by `FINEST`: smaller chunks need too many steps.
+/// Smallest chunk is the budget divided by `FINEST`: smaller chunks need too many steps. Where
+/// activations may be parked, chunks are smaller, down to half of these sizes.
 const COARSEST: u64 = 32;
 const FINEST: u64 = 1024;
 /// Parts of the budget for bands. Large ones keep a GPU busy; small ones leave more to chunks, so
@@ -186,7 +188,7 @@ impl Search<'_> {
         let retention = self.cheapest(&nodes, &cut, &start, room - room / 8)?;
         let mut lowered = self.lower(&nodes, retention.schedule, &cut, None)?;
         if cut.parking {
-            lowered.park(&cut, self.limits, Bytes(room))?;
+            self.park(&mut lowered, &cut, Bytes(room))?;
         } else {
             lowered.spill(&cut, Bytes(room))?;
             lowered.plan.place(self.limits, &cut);
@@ -199,13 +201,15 @@ impl Search<'_> {
     /// would take at least `most` seconds.
     fn fit(&mut self, cut: &PlanOptions, budget: Bytes, most: f64) -> Option<Plan> {
         let nodes = nodes(self.fused, self.limits, cut).ok()?;
-        // Room for parameters, staging, and bytes lost in slots; the first plan shows how much they
-        // take.
-        let mut room = budget.0 - budget.0 / 16;
-        if cut.weights == Weights::Device {
-            room = room.checked_sub(nodes.iter().map(|node| node.weights).sum())?;
-        }
-        if room < least_room(&nodes, cut) {
+        let weights = match cut.weights {
+            Weights::Device => nodes.iter().map(|node| node.weights).sum(),
+            Weights::Host => 0,
+        };
+        // The rest is room for parameters, staging, and bytes lost in slots; the first plan shows
+        // how much they take.
+        let room = (budget.0 - budget.0 / 16).checked_sub(weights)?;
+        let most_room = if cut.parking { budget.0 - weights } else { room };
+        if most_room < least_room(&nodes, cut) {
             return None;
         }
         let whole = Start::whole(&nodes, cut, &mut self.work_limit)?;
@@ -214,7 +218,8 @@ impl Search<'_> {
         } else {
             self.fit_recomputed(&nodes, cut, &whole, (budget, room), most)
         }?;
-        (plan.predicted_seconds() < most && plan.check(self.limits).is_ok()).then_some(plan)
+        let counts = plan.memory.peak() <= budget && plan.predicted_seconds() < most;
+        (counts && plan.check(self.limits).is_ok()).then_some(plan)
     }
 
     /// Returns the plan of one cut that keeps `budget` and may park activations. `room` is about
@@ -228,20 +233,44 @@ impl Search<'_> {
     ) -> Option<Plan> {
         let retention = self.cheapest(nodes, cut, whole, room)?;
         let mut lowered = self.lower(nodes, retention.schedule, cut, None)?;
-        let room = budget.0.checked_sub(lowered.beside.0)?;
-        lowered.park(cut, self.limits, Bytes(room))?;
-        self.work_limit.count_places(&lowered.plan);
+        // More than twice what the whole schedule takes is of no use.
+        let useful = whole.retention.taken.iter().max()?.saturating_mul(2);
+        let room = budget.0.checked_sub(lowered.beside.0)?.min(useful);
+        self.park(&mut lowered, cut, Bytes(room))?;
         // The plan may need less besides slots than was set aside.
-        let left = budget.0.saturating_sub(lowered.plan.memory.peak().0);
-        if left > room / 32 {
+        let beside = lowered.plan.memory.peak().0 - lowered.plan.memory.slots.0;
+        let more = budget.0.saturating_sub(beside).min(useful);
+        if more > room + room / 32 {
             let first = lowered.plan.clone();
-            let found = lowered.park(cut, self.limits, Bytes(room + left));
+            let found = self.park(&mut lowered, cut, Bytes(more));
             let (plan, seconds) = (&lowered.plan, first.predicted_seconds());
             if found.is_none() || plan.memory.peak() > budget || plan.predicted_seconds() > seconds {
                 return Some(first);
             }
         }
         Some(lowered.plan)
+    }
+
+    /// Makes the plan of `lowered` in slots that take at most `room` bytes together, and moves to
+    /// the host what must leave them. Returns `None` if something finds no place.
+    fn park(&mut self, lowered: &mut Lowered, cut: &PlanOptions, room: Bytes) -> Option<()> {
+        let Lowered { steps, buffers, plan, .. } = lowered;
+        let may = May { park: true, weights: cut.weights };
+        let uses = Uses::new(plan, steps, buffers, may.weights);
+        let unplaced = Unplaced { steps, buffers, uses: &uses, apart: &uses.apart() };
+        for slots in slots::choices(&uses, room, cut.chunk_limit, self.limits.max_buffer_size) {
+            self.work_limit.count_walk(steps.len());
+            if spill::spill(plan, unplaced, Places::slots(&slots), may).is_some() {
+                liveness::liveness(plan);
+                plan.predict_memory(self.limits, cut);
+                self.work_limit.count_places(plan);
+                return Some(());
+            }
+            if self.work_limit.most_looks() == 0 {
+                break;
+            }
+        }
+        None
     }
 
     /// Returns the plan of one cut that keeps `budget` and computes again what does not fit.
@@ -335,7 +364,8 @@ impl Search<'_> {
         self.work_limit.count_steps(lowered.as_ref().map_or(bounds::MOST_STEPS, |plan| plan.steps.len()));
         let mut plan = lowered.ok()?;
         let timestamps = cut.profile && self.limits.timestamp_query;
-        let beside = memory::most_beside_slots(&plan, timestamps, cut.other_weights, cut.weights);
+        let beside = || memory::most_beside_slots(&plan, timestamps, cut.other_weights, cut.weights);
+        let beside = if cut.parking { beside() } else { Bytes(0) };
         let (steps, buffers) = (std::mem::take(&mut plan.steps), std::mem::take(&mut plan.buffers));
         Some(Lowered { schedule, steps, buffers, plan, beside })
     }
@@ -371,27 +401,13 @@ struct Lowered {
     steps: Vec<Step>,
     buffers: Vec<BufferUse>,
     plan: Plan,
-    /// Most memory that the plan takes besides slots.
+    /// Most memory that the plan takes besides slots, if activations may be parked.
     beside: Bytes,
 }
 
 impl Lowered {
-    /// Makes the plan in slots that take `room` bytes together, and moves to the host what must
-    /// leave them. Returns `None` if something finds no place.
-    fn park(&mut self, cut: &PlanOptions, limits: &DeviceLimits, room: Bytes) -> Option<()> {
-        let may = May { park: true, weights: cut.weights };
-        let uses = Uses::new(&self.plan, &self.steps, &self.buffers, may.weights);
-        let unplaced = Unplaced { steps: &self.steps, buffers: &self.buffers, uses: &uses };
-        let sizes = Sizes { room, chunk: cut.chunk_limit, slot: limits.max_buffer_size };
-        slots::choices(&uses, sizes)
-            .find_map(|slots| spill::spill(&mut self.plan, unplaced, Places::slots(&slots), may))?;
-        liveness::liveness(&mut self.plan);
-        self.plan.predict_memory(limits, cut);
-        Some(())
-    }
-
-    /// Makes the plan without slots, and moves weights to the host if they come from there, so that
-    /// at no step more than `room` bytes exist. Returns `None` if that is not enough.
+    /// Makes the plan without slots. If the weights come from the host, they leave and come back,
+    /// so that at no step more than `room` bytes exist. Returns `None` if that is not enough.
     fn spill(&mut self, cut: &PlanOptions, room: Bytes) -> Option<()> {
         if cut.weights == Weights::Device {
             self.plan.steps.clone_from(&self.steps);
@@ -400,14 +416,14 @@ impl Lowered {
         }
         let may = May { park: false, weights: cut.weights };
         let uses = Uses::new(&self.plan, &self.steps, &self.buffers, may.weights);
-        let unplaced = Unplaced { steps: &self.steps, buffers: &self.buffers, uses: &uses };
+        let unplaced = Unplaced { steps: &self.steps, buffers: &self.buffers, uses: &uses, apart: &[] };
         spill::spill(&mut self.plan, unplaced, Places::anywhere(room), may)
     }
 }
 
-/// Returns the room to try next after a plan for `room` took `memory`, which exceeds `budget`.
-/// Slots lose between a hundredth and half of their bytes to fragmentation, and a smaller room
-/// loses about the same share.
+/// Returns the room to try next after a plan without parking, for `room`, took `memory`, which is
+/// too much for `budget`. Slots lose between a hundredth and half of their bytes to fragmentation.
+/// A smaller room loses about the same share.
 fn less_room(room: u64, memory: &Memory, budget: Bytes) -> Option<u64> {
     let slots = memory.slots.0;
     let wanted = slots.checked_sub(memory.peak().0.checked_sub(budget.0)?)?;
@@ -454,9 +470,9 @@ fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byte
     let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
     let mut chunk = (budget.0 / parts.chunk).max(least).min(options.chunk_limit.0);
-    if options.parking && least > 0 {
+    if options.parking && (1..=chunk).contains(&least) {
         // Widths and channels are mostly powers of two apart, so all chunks have the same size.
-        chunk = least << (chunk / least).max(1).ilog2();
+        chunk = least << (chunk / least).ilog2();
     }
     // A band has its bytes for each frame.
     let frames = fused.stages.iter().filter_map(Stage::output).map(|output| fused.shape(output).frames).max();

@@ -1,5 +1,5 @@
-//! Assigns buffers to places in slots. It never splits or moves a buffer; `partition` makes smaller
-//! ones.
+//! Assigns buffers to places in slots, unless [`crate::plan::spill`] has placed them. It never
+//! splits or moves a buffer; `partition` makes smaller ones. Predicts the memory of a plan.
 //!
 //! The assignment is greedy by size, largest first. Each buffer goes to the smallest *lane* that is
 //! free during its life, or opens a slot of its own. A lane is a range of a slot. A small buffer
@@ -11,16 +11,14 @@
 
 use std::ops::Range;
 
-use crate::kernels::{Access, interface};
 use crate::limits::DeviceKind;
 use crate::ordered::{Set, by_key};
+use crate::plan::uses::Uses;
 use crate::plan::{
-    Action, BufferUse, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES, Weights,
+    ALIGNMENT, Action, BufferUse, CHECK_BYTES, Home, Memory, Plan, Resource, SlotId, StateUse, Step, UNUSED_BYTES,
+    Weights,
 };
 use crate::tensor::Bytes;
-
-/// Alignment of sizes of buffers, in bytes.
-pub(super) const ALIGNMENT: u64 = 256;
 
 /// Sets `slot` and `offset` of every buffer, and the sizes of all slots.
 pub fn assign(plan: &mut Plan) {
@@ -30,7 +28,7 @@ pub fn assign(plan: &mut Plan) {
             | buffer.live.start as u64
     };
     let order: Vec<usize> = by_key(plan.buffers.iter().map(key)).collect();
-    let apart = apart(plan);
+    let apart = Uses::new(plan, &plan.steps, &plan.buffers, Weights::Device).apart();
     let mut slots = Vec::new();
     let mut lanes: Vec<Lane> = Vec::new();
     let mut placed: Vec<Option<SlotId>> = vec![None; plan.buffers.len()];
@@ -116,43 +114,6 @@ impl Lane {
         self.bytes = bytes;
         rest
     }
-}
-
-/// Returns, for each buffer, the buffers that must not share its slot: one command uses both and
-/// writes at least one of them.
-fn apart(plan: &Plan) -> Vec<Vec<usize>> {
-    // Bands of one chunk repeat the same pairs. This holds the pairs that were added lately, by
-    // hash.
-    const RECENT: usize = 64;
-    let mut recent = [(0, 0); RECENT];
-    let mut pairs = Vec::new();
-    let mut add = |written: usize, other: usize| {
-        let pair = (written, other);
-        if written != other && std::mem::replace(&mut recent[(written * 7 + other) % RECENT], pair) != pair {
-            pairs.extend([(other as u64, written), (written as u64, other)]);
-        }
-    };
-    let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
-    for step in &plan.steps {
-        if let Action::Copy { from, to, .. } = &step.action {
-            add(to.0.0, from.0.0);
-        }
-        let Some((variant, bindings)) = step.action.dispatch() else { continue };
-        let buffers = bindings.iter().zip(declared[variant]).filter_map(|(binding, (_, access))| match binding {
-            Resource::Buffer(buffer) => Some((buffer.0, *access)),
-            Resource::Weight(_) | Resource::Unused => None,
-        });
-        for (written, _) in buffers.clone().filter(|(_, access)| *access == Access::ReadWrite) {
-            buffers.clone().for_each(|(other, _)| add(written, other));
-        }
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    let mut apart = vec![Vec::new(); plan.buffers.len()];
-    for (one, other) in pairs {
-        apart[usize::try_from(one).unwrap_or(usize::MAX)].push(other);
-    }
-    apart
 }
 
 /// Staging buffers through which the host writes and reads while a plan runs: a ring of

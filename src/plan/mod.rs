@@ -10,12 +10,14 @@
 //!    computed again;
 //! 4. `lower`: turns each scheduled chunk into kernel launches on buffers that are not yet placed.
 //!    In `ops`, the memory that an operation takes and its launches stand side by side;
-//! 5. [`spill`], under a budget: moves weights and activations to host memory and back;
+//! 5. [`spill`], under a budget: moves weights and activations to host memory and back. If
+//!    activations may move, `slots` chooses sizes of slots first, and this pass lays all buffers
+//!    into them;
 //! 6. [`liveness`]: finds the first and last use of each buffer;
-//! 7. [`memory`]: lets buffers that are never live together share memory.
+//! 7. [`memory`], if pass 5 did not: lets buffers that are never live together share memory.
 //!
 //! `streamed` tries sizes of chunks if one pass makes nearly everything. `budget` tries sizes of
-//! chunks and bands, and repeats 2 to 7 until the plan fits.
+//! chunks and bands, and repeats 2 to 7 until a plan fits.
 //!
 //! A plan can be printed, compared, and run on the CPU by the interpreter in `tests/`. It can be
 //! made for a device that is not at hand. The same input gives the same plan: planning reads no
@@ -120,6 +122,9 @@ pub struct Plan {
 /// Bytes that the host reads for each part of a picture that stays on the device: the words of
 /// `image_check`.
 pub const CHECK_BYTES: Bytes = Bytes(CHECK_WORDS as u64 * 4);
+
+/// Alignment of sizes of buffers, in bytes.
+const ALIGNMENT: u64 = 256;
 
 /// Size in bytes of the buffer that is bound where a variant uses no buffer.
 pub const UNUSED_BYTES: u64 = 64;

@@ -49,9 +49,9 @@ pub struct BufferUse {
     /// First step that writes and last step that uses it, by index into [`super::Plan::steps`].
     /// Filled by [`super::liveness`].
     pub live: Range<usize>,
-    /// Slot that holds the buffer. Filled by [`super::memory`].
+    /// Slot that holds the buffer. Filled by [`super::memory`] or [`super::spill`].
     pub slot: SlotId,
-    /// First byte in its slot. Filled by [`super::memory`].
+    /// First byte in its slot. Filled by [`super::memory`] or [`super::spill`].
     pub offset: Bytes,
 }
 

@@ -73,10 +73,10 @@ impl Places {
         }
     }
 
-    /// Returns the cheapest place for `bytes`, and the items that must leave it; among places that
-    /// cost the same, that in the smallest free range. `cost` is the cost of evicting an item,
-    /// `None` if it must stay. The items `apart`, which are given with their slots, must leave the
-    /// slot of that place. Returns `None` if there is no place.
+    /// Returns the cheapest place for `bytes`, and the items that must leave it. Among places that
+    /// cost the same, it is the one in the smallest free range. `cost` is the cost of evicting a
+    /// byte of an item; `None` if it must stay. The items `apart` are sorted, with their slots.
+    /// They must leave the slot of that place. Returns `None` if there is no place.
     pub(super) fn find(
         &self,
         bytes: Bytes,
@@ -118,15 +118,14 @@ impl Places {
     }
 }
 
-/// Returns the items of `tenants` that cost least for each of their bytes, at least `bytes`
-/// together. Returns `None` if too many must stay.
-#[expect(clippy::cast_precision_loss, reason = "a score")]
+/// Returns the items of `tenants` that cost least, at least `bytes` together. Returns `None` if too
+/// many must stay.
 fn cheapest(mut bytes: u64, tenants: &[(Item, u64)], cost: impl Fn(Item) -> Option<f64>) -> Option<Vec<Item>> {
     let mut leaving = Vec::new();
     if bytes == 0 {
         return Some(leaving);
     }
-    let scored = tenants.iter().filter_map(|(item, size)| Some((cost(*item)? / *size as f64, *item, *size)));
+    let scored = tenants.iter().filter_map(|(item, size)| Some((cost(*item)?, *item, *size)));
     let mut scored: Vec<(f64, Item, u64)> = scored.collect();
     scored.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.2.cmp(&one.2)).then(one.1.cmp(&other.1)));
     for (_, item, size) in scored {
@@ -156,7 +155,7 @@ fn find_in_slots(
     }
     let Candidate { place, end, .. } = best?;
     let leaves = |tenant: &&Tenant| {
-        tenant.start < end && tenant.end > place.offset || apart.contains(&(place.slot, tenant.item))
+        tenant.start < end && tenant.end > place.offset || apart.binary_search(&(place.slot, tenant.item)).is_ok()
     };
     let leaving = slots[place.slot].tenants.iter().filter(leaves).map(|tenant| tenant.item).collect();
     Some((place, leaving))
@@ -171,9 +170,9 @@ impl Slot {
         apart: &[(usize, Item)],
         cost: impl Fn(Item) -> Option<f64>,
     ) -> Option<Candidate> {
-        let is_apart = |tenant: &Tenant| apart.contains(&(index, tenant.item));
+        let is_apart = |tenant: &Tenant| apart.binary_search(&(index, tenant.item)).is_ok();
         let (leaving, others): (Vec<Tenant>, Vec<Tenant>) = self.tenants.iter().copied().partition(is_apart);
-        let leaving = leaving.iter().try_fold(0.0, |sum, tenant| Some(sum + cost(tenant.item)?))?;
+        let leaving = leaving.iter().try_fold(0.0, |sum, tenant| Some(sum + tenant.cost(&cost)?))?;
         let mut best: Option<Candidate> = None;
         for first in 0..=others.len() {
             let Some(range) = free_range(self.bytes, &others, first, bytes, &cost) else { continue };
@@ -184,6 +183,14 @@ impl Slot {
             }
         }
         best
+    }
+}
+
+impl Tenant {
+    /// Returns the cost of evicting this tenant. `cost` is that of a byte.
+    #[expect(clippy::cast_precision_loss, reason = "a score")]
+    fn cost(&self, cost: impl Fn(Item) -> Option<f64>) -> Option<f64> {
+        Some(cost(self.item)? * (self.end - self.start) as f64)
     }
 }
 
@@ -218,7 +225,7 @@ fn free_range(
         if end >= start + bytes {
             return Some(FreeRange { start, end, cost: sum });
         }
-        sum += cost(tenant?.item)?;
+        sum += tenant?.cost(&cost)?;
     }
     None
 }

@@ -1,5 +1,6 @@
-//! Makes a plan fit less memory: places all buffers in slots of given sizes, and moves weights and
-//! activations that are not needed for a while to host memory and back.
+//! Makes a plan fit less memory: moves weights and activations that are not needed for a while to
+//! host memory and back. If activations may move, it also places all buffers in slots of given
+//! sizes; otherwise [`crate::plan::memory`] places them afterwards.
 //!
 //! The plan's launches and their order stay as they are. Only the places of their buffers change,
 //! so the result is the same to the bit. The pass works like a register allocator: it walks the
@@ -9,17 +10,18 @@
 //! are never written, so evicting one costs nothing but its return. Activations are parked only
 //! where that is allowed. Chunks are the unit: smaller chunks need less room at once.
 //!
-//! Decided elsewhere: the sizes of the slots ([`crate::plan::slots`]), what is computed again
+//! Decided elsewhere: the sizes of the slots (`slots`), what is computed again
 //! ([`crate::plan::retention`]), and the sizes of chunks ([`crate::plan::partition`]).
 
 use std::cmp::Reverse;
 
 use crate::ordered::Map;
-use crate::plan::memory::ALIGNMENT;
 use crate::plan::places::{Place, Places};
 use crate::plan::turns::Turns;
 use crate::plan::uses::{Item, Uses};
-use crate::plan::{Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights};
+use crate::plan::{
+    ALIGNMENT, Action, BufferId, BufferUse, HostSource, ParkedId, Plan, Resource, SlotId, Step, Weights,
+};
 use crate::tensor::Bytes;
 
 /// The kinds of memory that may leave the device.
@@ -37,6 +39,8 @@ pub(super) struct Unplaced<'a> {
     pub(super) steps: &'a [Step],
     pub(super) buffers: &'a [BufferUse],
     pub(super) uses: &'a Uses,
+    /// For each item, those that may not share its slot; empty without slots.
+    pub(super) apart: &'a [Vec<Item>],
 }
 
 /// Rewrites `unplaced` into `plan`, whose buffers lie in `places`. Returns `None` if something
@@ -89,8 +93,6 @@ struct Spilling<'a> {
     unplaced: Unplaced<'a>,
     may: May,
     items: Vec<ItemState>,
-    /// Items that may not be in the same slot as each item.
-    apart: Vec<Vec<Item>>,
     places: Places,
     /// Copies in host memory that are free again, by size.
     unused: Map<Bytes, Vec<ParkedId>>,
@@ -100,7 +102,7 @@ struct Spilling<'a> {
 impl<'a> Spilling<'a> {
     /// Begins to rewrite `unplaced` into `plan`.
     fn new(plan: &'a mut Plan, unplaced: Unplaced<'a>, places: Places, may: May) -> Self {
-        let Unplaced { steps, buffers, uses } = unplaced;
+        let Unplaced { steps, buffers, uses, .. } = unplaced;
         let mut items = vec![ItemState::default(); uses.bytes.len()];
         for (weight, item) in items[buffers.len()..].iter_mut().enumerate() {
             item.host = Some(HostSource::Weight(weight));
@@ -119,8 +121,7 @@ impl<'a> Spilling<'a> {
         plan.steps.reserve(steps.len());
         plan.buffers.reserve(buffers.len());
         plan.slots = places.sizes();
-        let apart = if plan.slots.is_empty() { Vec::new() } else { uses.apart() };
-        Self { unplaced, may, items, apart, places, unused: Map::new(), spilled: plan }
+        Self { unplaced, may, items, places, unused: Map::new(), spilled: plan }
     }
 
     /// Gives every item that step `index` uses a buffer, and its content if it has any. The new
@@ -144,14 +145,15 @@ impl<'a> Spilling<'a> {
 
     /// Returns the best place for `item`, which step `index` uses, and the items that must leave.
     fn find(&self, index: usize, item: Item) -> Option<(Place, Vec<Item>)> {
-        let apart = self.apart.get(item).into_iter().flatten();
+        let apart = self.unplaced.apart.get(item).into_iter().flatten();
         let apart = apart.filter_map(|other| Some((self.items[*other].current?.1.slot, *other)));
-        let apart: Vec<(usize, Item)> = apart.collect();
+        let mut apart: Vec<(usize, Item)> = apart.collect();
+        apart.sort_unstable();
         self.places.find(self.unplaced.uses.bytes[item], &apart, |other| self.cost(index, other))
     }
 
-    /// Returns the cost of evicting `item` before step `index`: the bytes that it moves, by the
-    /// number of steps that its memory is free for. Returns `None` if it must stay.
+    /// Returns the cost of evicting a byte of `item` before step `index`: how often the byte moves,
+    /// divided by the steps until the item is needed again. Returns `None` if it must stay.
     #[expect(clippy::cast_precision_loss, reason = "a score")]
     fn cost(&self, index: usize, item: Item) -> Option<f64> {
         // Something that this step uses, too, would come back at once.
@@ -162,8 +164,7 @@ impl<'a> Spilling<'a> {
             return None;
         }
         let moves = if state.dirty { 2.0 } else { 1.0 };
-        let moved = self.unplaced.uses.bytes[item].0 as f64 * moves;
-        Some(if next == index { moved * AT_ONCE } else { moved / (next - index) as f64 })
+        Some(if next == index { moves * AT_ONCE } else { moves / (next - index) as f64 })
     }
 
     fn allocate(&mut self, item: Item, place: Place, stage: usize) {

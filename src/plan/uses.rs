@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::kernels::{Access, interface};
-use crate::plan::{Action, BufferUse, HostSource, Plan, Resource, Step, Weights, memory};
+use crate::plan::{ALIGNMENT, Action, BufferUse, Plan, Resource, Step, Weights};
 use crate::tensor::Bytes;
 
 /// A buffer or a weight of the plan before spilling, by index: buffers first, then weights.
@@ -28,7 +28,7 @@ impl Uses {
     pub(super) fn new(plan: &Plan, steps: &[Step], buffers: &[BufferUse], weights: Weights) -> Self {
         let (items, ends) = (Vec::with_capacity(steps.len() * 4), Vec::with_capacity(steps.len()));
         let bytes = buffers.iter().map(|buffer| buffer.bytes).chain(plan.weights.iter().map(|weight| weight.bytes));
-        let bytes = bytes.map(|bytes| bytes.align_up(memory::ALIGNMENT)).collect();
+        let bytes = bytes.map(|bytes| bytes.align_up(ALIGNMENT)).collect();
         let mut uses = Self { items, next: Vec::new(), ends, bytes };
         let declared: Vec<_> = plan.variants.iter().map(|variant| interface(variant.file).bindings).collect();
         for step in steps {
@@ -69,10 +69,8 @@ impl Uses {
                 });
                 self.items.extend(used);
             }
-            Action::Fetch { from: HostSource::Input(_), to } | Action::Recall { to, .. } => {
-                self.items.push((to.0, true));
-            }
-            Action::Fetch { .. } | Action::Park { .. } => unreachable!("a plan is spilled once"),
+            Action::Fetch { to, .. } | Action::Recall { to, .. } => self.items.push((to.0, true)),
+            Action::Park { from, .. } => self.items.push((from.0, false)),
         }
     }
 
@@ -101,12 +99,21 @@ impl Uses {
     /// Returns the items that may not be in the same slot as each item: one step uses both and
     /// writes at least one of them.
     pub(super) fn apart(&self) -> Vec<Vec<Item>> {
+        // Bands of one chunk repeat the same pairs. This holds the pairs that were added lately, by
+        // hash.
+        const RECENT: usize = 64;
+        let mut recent = [(0, 0); RECENT];
         let mut pairs = Vec::new();
+        let mut add = |written: Item, other: Item| {
+            let pair = (written, other);
+            if written != other && std::mem::replace(&mut recent[(written * 7 + other) % RECENT], pair) != pair {
+                pairs.extend([(written, other), (other, written)]);
+            }
+        };
         for step in 0..self.ends.len() {
             let used = &self.items[self.range(step)];
             for (written, _) in used.iter().filter(|(_, writes)| *writes) {
-                let others = used.iter().map(|(other, _)| other).filter(|other| *other != written);
-                pairs.extend(others.flat_map(|other| [(*written, *other), (*other, *written)]));
+                used.iter().for_each(|(other, _)| add(*written, *other));
             }
         }
         pairs.sort_unstable();
