@@ -522,6 +522,20 @@ fn work_without_end_is_refused() {
     assert!(matches!(&error, Error::Input { what, .. } if what == "size"), "{error}");
 }
 
+/// Tests a budget of all bytes that there are. The search looks for a plan because the largest
+/// weight is larger than a binding, not because memory is short.
+#[test]
+fn a_budget_of_all_bytes_is_searched_without_overflow() {
+    let config = Family::find("sd15").unwrap().config();
+    let limits = DeviceLimits { max_storage_buffer_binding_size: Bytes(4 << 20), ..DeviceLimits::webgpu_default() };
+    for parking in [Parking::On, Parking::Off] {
+        let options = DecodeOptions { memory_budget: Some(Bytes(u64::MAX)), parking, ..DecodeOptions::default() };
+        let request = options.request(Size { width: 32, height: 32 }, LatentSpace::Model, Output::Rgba8);
+        let error = wgvae::plan(&config, &request, &limits, Storage::F32).map(Plans::into_first).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
+    }
+}
+
 /// Tests tiles that overlap in all but one latent: each tile at the border has its own size, and
 /// would need its own plan.
 #[test]
