@@ -241,11 +241,11 @@ impl Search<'_> {
         let beside = lowered.plan.memory.peak().0 - lowered.plan.memory.slots.0;
         let more = budget.0.saturating_sub(beside).min(useful);
         if more > room + room / 32 {
-            let first = lowered.plan.clone();
+            let seconds = lowered.plan.predicted_seconds();
             let found = self.park(&mut lowered, cut, Bytes(more));
-            let (plan, seconds) = (&lowered.plan, first.predicted_seconds());
+            let plan = &lowered.plan;
             if found.is_none() || plan.memory.peak() > budget || plan.predicted_seconds() > seconds {
-                return Some(first);
+                self.park(&mut lowered, cut, Bytes(room))?;
             }
         }
         Some(lowered.plan)

@@ -33,6 +33,11 @@ struct Tenant {
     end: u64,
 }
 
+/// Tells whether an item may not be in the same slot.
+pub(super) type IsApart<'a> = &'a dyn Fn(Item) -> bool;
+/// Returns the cost of evicting a byte of an item, `None` if it must stay.
+pub(super) type Cost<'a> = &'a dyn Fn(Item) -> Option<f64>;
+
 /// A place in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
@@ -74,17 +79,11 @@ impl Places {
     }
 
     /// Returns the cheapest place for `bytes`, and the items that must leave it. Among places that
-    /// cost the same, it is the one in the smallest free range. `cost` is the cost of evicting a
-    /// byte of an item; `None` if it must stay. The items `apart` are sorted, with their slots.
-    /// They must leave the slot of that place. Returns `None` if there is no place.
-    pub(super) fn find(
-        &self,
-        bytes: Bytes,
-        apart: &[(usize, Item)],
-        cost: impl Fn(Item) -> Option<f64>,
-    ) -> Option<(Place, Vec<Item>)> {
+    /// cost the same, it is the one in the smallest free range. Items that `is_apart` names must
+    /// leave the slot of that place. Returns `None` if there is no place.
+    pub(super) fn find(&self, bytes: Bytes, is_apart: IsApart<'_>, cost: Cost<'_>) -> Option<(Place, Vec<Item>)> {
         match self {
-            Self::Slots(slots) => find_in_slots(slots, bytes.0, apart, cost),
+            Self::Slots(slots) => find_in_slots(slots, bytes.0, is_apart, cost),
             Self::Anywhere { free, tenants } => {
                 Some((Place { slot: 0, offset: 0 }, cheapest(bytes.0.saturating_sub(*free), tenants, cost)?))
             }
@@ -120,62 +119,53 @@ impl Places {
 
 /// Returns the items of `tenants` that cost least, at least `bytes` together. Returns `None` if too
 /// many must stay.
-fn cheapest(mut bytes: u64, tenants: &[(Item, u64)], cost: impl Fn(Item) -> Option<f64>) -> Option<Vec<Item>> {
+fn cheapest(mut bytes: u64, tenants: &[(Item, u64)], cost: Cost<'_>) -> Option<Vec<Item>> {
     let mut leaving = Vec::new();
-    if bytes == 0 {
-        return Some(leaving);
-    }
-    let scored = tenants.iter().filter_map(|(item, size)| Some((cost(*item)?, *item, *size)));
-    let mut scored: Vec<(f64, Item, u64)> = scored.collect();
-    scored.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.2.cmp(&one.2)).then(one.1.cmp(&other.1)));
-    for (_, item, size) in scored {
+    while bytes > 0 {
+        let mut best: Option<(f64, Item, u64)> = None;
+        for (item, size) in tenants.iter().filter(|(item, _)| !leaving.contains(item)) {
+            let Some(cost) = cost(*item) else { continue };
+            if best.is_none_or(|best| cost < best.0 || cost <= best.0 && (best.2, best.1) < (*size, *item)) {
+                best = Some((cost, *item, *size));
+            }
+        }
+        let (_, item, size) = best?;
         leaving.push(item);
         bytes = bytes.saturating_sub(size);
-        if bytes == 0 {
-            return Some(leaving);
-        }
     }
-    None
+    Some(leaving)
 }
 
 /// See [`Places::find`].
-fn find_in_slots(
-    slots: &[Slot],
-    bytes: u64,
-    apart: &[(usize, Item)],
-    cost: impl Fn(Item) -> Option<f64>,
-) -> Option<(Place, Vec<Item>)> {
+fn find_in_slots(slots: &[Slot], bytes: u64, is_apart: IsApart<'_>, cost: Cost<'_>) -> Option<(Place, Vec<Item>)> {
     let mut best: Option<Candidate> = None;
     for (index, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.bytes >= bytes) {
-        let better = slot.best(index, bytes, apart, &cost);
+        let better = slot.best(index, bytes, is_apart, cost);
         best = better.filter(|better| best.is_none_or(|best| better.is_before(best))).or(best);
         if best.is_some_and(|best| best.cost <= 0.0 && best.rest == 0) {
             break;
         }
     }
     let Candidate { place, end, .. } = best?;
-    let leaves = |tenant: &&Tenant| {
-        tenant.start < end && tenant.end > place.offset || apart.binary_search(&(place.slot, tenant.item)).is_ok()
-    };
+    let leaves = |tenant: &&Tenant| tenant.start < end && tenant.end > place.offset || is_apart(tenant.item);
     let leaving = slots[place.slot].tenants.iter().filter(leaves).map(|tenant| tenant.item).collect();
     Some((place, leaving))
 }
 
 impl Slot {
     /// Returns the best place for `bytes` in this slot, the slot `index`. See [`Places::find`].
-    fn best(
-        &self,
-        index: usize,
-        bytes: u64,
-        apart: &[(usize, Item)],
-        cost: impl Fn(Item) -> Option<f64>,
-    ) -> Option<Candidate> {
-        let is_apart = |tenant: &Tenant| apart.binary_search(&(index, tenant.item)).is_ok();
-        let (leaving, others): (Vec<Tenant>, Vec<Tenant>) = self.tenants.iter().copied().partition(is_apart);
-        let leaving = leaving.iter().try_fold(0.0, |sum, tenant| Some(sum + tenant.cost(&cost)?))?;
+    fn best(&self, index: usize, bytes: u64, is_apart: IsApart<'_>, cost: Cost<'_>) -> Option<Candidate> {
+        let (mut leaving, mut others) = (0.0, Vec::new());
+        for tenant in &self.tenants {
+            if is_apart(tenant.item) {
+                leaving += tenant.cost(cost)?;
+            } else {
+                others.push(*tenant);
+            }
+        }
         let mut best: Option<Candidate> = None;
         for first in 0..=others.len() {
-            let Some(range) = free_range(self.bytes, &others, first, bytes, &cost) else { continue };
+            let Some(range) = free_range(self.bytes, &others, first, bytes, cost) else { continue };
             let (place, rest) = (Place { slot: index, offset: range.start }, range.end - range.start - bytes);
             let candidate = Candidate { place, cost: leaving + range.cost, end: range.end, rest };
             if best.is_none_or(|best| candidate.is_before(best)) {
@@ -189,7 +179,7 @@ impl Slot {
 impl Tenant {
     /// Returns the cost of evicting this tenant. `cost` is that of a byte.
     #[expect(clippy::cast_precision_loss, reason = "a score")]
-    fn cost(&self, cost: impl Fn(Item) -> Option<f64>) -> Option<f64> {
+    fn cost(&self, cost: Cost<'_>) -> Option<f64> {
         Some(cost(self.item)? * (self.end - self.start) as f64)
     }
 }
@@ -210,13 +200,7 @@ struct FreeRange {
 
 /// Returns the range of at least `bytes` in a slot of `size` that is free when some tenants from
 /// `first` on leave. Returns `None` if one of them must stay, or if the slot ends before.
-fn free_range(
-    size: u64,
-    tenants: &[Tenant],
-    first: usize,
-    bytes: u64,
-    cost: impl Fn(Item) -> Option<f64>,
-) -> Option<FreeRange> {
+fn free_range(size: u64, tenants: &[Tenant], first: usize, bytes: u64, cost: Cost<'_>) -> Option<FreeRange> {
     let start = first.checked_sub(1).map_or(0, |before| tenants[before].end);
     let mut sum = 0.0;
     for next in first.. {
@@ -225,7 +209,7 @@ fn free_range(
         if end >= start + bytes {
             return Some(FreeRange { start, end, cost: sum });
         }
-        sum += tenant?.cost(&cost)?;
+        sum += tenant?.cost(cost)?;
     }
     None
 }

@@ -6,6 +6,7 @@
 //! rest of the room is slots for chunks, and two for small buffers. Chunks also use the large slots
 //! while these are free.
 
+use crate::ordered::{Set, by_key};
 use crate::plan::ALIGNMENT;
 use crate::plan::uses::{Item, Uses};
 use crate::tensor::Bytes;
@@ -19,64 +20,79 @@ const LEAST_CHUNKS: u64 = 2;
 /// Returns lists of the sizes of slots that take at most `room` bytes together: first those with
 /// which least should move. `chunk` is the most bytes of a chunk. Only slots for items that are
 /// larger than `most` exceed it.
-pub(super) fn choices(uses: &Uses, room: Bytes, chunk: Bytes, most: Bytes) -> impl Iterator<Item = Vec<Bytes>> {
-    let chunk = chunk.align_up(ALIGNMENT);
+pub(super) fn choices(uses: &Uses, room: Bytes, chunk: Bytes, most: Bytes) -> Vec<Vec<Bytes>> {
+    let limit = chunk.align_up(ALIGNMENT);
     // The largest chunk may be smaller than chunks may be.
-    let chunk = uses.bytes.iter().copied().filter(|bytes| *bytes <= chunk).max().unwrap_or(chunk);
-    let large = Large::new(uses, chunk);
-    let least = large.ranks(1);
-    let ranks = STRETCHES.map(|stretch| large.ranks(stretch));
-    // Where the largest items of a stretch find no slots, the smaller ones may.
-    let smaller = |ranks: &Vec<Bytes>| least.iter().chain(ranks.iter().skip(least.len())).copied().collect();
-    let mut all: Vec<Vec<Bytes>> =
-        ranks.iter().cloned().chain(ranks.iter().map(smaller)).chain([least.clone()]).collect();
-    all.dedup();
-    all.into_iter().filter_map(move |large| filled(large, room, chunk.max(Bytes(ALIGNMENT)), most))
+    let mut chunk = Bytes(ALIGNMENT);
+    for bytes in &uses.bytes {
+        if *bytes <= limit {
+            chunk = chunk.max(*bytes);
+        }
+    }
+    let used = large(uses, chunk);
+    let least = ranks(uses, &used, 1);
+    let (mut all, mut partly) = (Vec::new(), Vec::new());
+    for stretch in STRETCHES {
+        let sizes = ranks(uses, &used, stretch);
+        // Where the largest items of a stretch find no slots, the smaller ones may.
+        let mut smaller = least.clone();
+        smaller.extend(sizes.get(least.len()..).unwrap_or_default());
+        for (sizes, list) in [(sizes, &mut all), (smaller, &mut partly)] {
+            if list.last() != Some(&sizes) {
+                list.push(sizes);
+            }
+        }
+    }
+    all.append(&mut partly);
+    all.push(least);
+    all.retain_mut(|sizes| fill(sizes, room, chunk, most));
+    all
 }
 
-/// Returns `slots` with as many smaller ones as `room` has place for. Returns `None` if there is
-/// not enough.
-fn filled(mut slots: Vec<Bytes>, room: Bytes, chunk: Bytes, most: Bytes) -> Option<Vec<Bytes>> {
+/// Adds as many smaller slots to `slots` as `room` has place for. Returns false if there is not
+/// enough.
+fn fill(slots: &mut Vec<Bytes>, room: Bytes, chunk: Bytes, most: Bytes) -> bool {
     // Norms and biases are small, and would divide larger slots.
     slots.extend([Bytes(chunk.0 / 4).align_up(ALIGNMENT); 2]);
-    let left = room.0.checked_sub(slots.iter().copied().sum::<Bytes>().0)?;
+    let Some(left) = room.0.checked_sub(slots.iter().copied().sum::<Bytes>().0) else { return false };
     let (chunks, rest) = (left / chunk.0, left % chunk.0 / ALIGNMENT * ALIGNMENT);
     slots[0].0 += rest.min(most.0.saturating_sub(slots[0].0));
-    slots.extend((0..chunks).map(|_| chunk));
-    (chunks >= LEAST_CHUNKS).then_some(slots)
-}
-
-/// Uses of items that are larger than a chunk.
-struct Large<'a> {
-    uses: &'a Uses,
-    /// Steps and items, in order of the steps.
-    used: Vec<(usize, Item)>,
-}
-
-impl<'a> Large<'a> {
-    fn new(uses: &'a Uses, chunk: Bytes) -> Self {
-        let of_step = |step| uses.items[uses.range(step)].iter().map(move |(item, _)| (step, *item));
-        let used = (0..uses.steps()).flat_map(of_step).filter(|(_, item)| uses.bytes[*item] > chunk).collect();
-        Self { uses, used }
+    for _ in 0..chunks {
+        slots.push(chunk);
     }
+    chunks >= LEAST_CHUNKS
+}
 
-    /// Returns, for each rank by size, the most bytes of the item that has this rank among those
-    /// that `stretch` steps use.
-    fn ranks(&self, stretch: usize) -> Vec<Bytes> {
-        let mut most: Vec<Bytes> = Vec::new();
-        // A stretch is two parts, and begins at each part.
-        let part = (stretch / 2).max(1);
-        let parts: Vec<_> = self.used.chunk_by(|one, next| one.0 / part == next.0 / part).collect();
-        for (index, own) in parts.iter().enumerate() {
-            let next = parts.get(index + 1).filter(|next| stretch > 1 && next[0].0 / part == own[0].0 / part + 1);
-            let mut items: Vec<Item> = own.iter().chain(next.copied().unwrap_or_default()).map(|used| used.1).collect();
-            items.sort_unstable();
-            items.dedup();
-            let mut sizes: Vec<Bytes> = items.into_iter().map(|item| self.uses.bytes[item]).collect();
-            sizes.sort_unstable_by(|one, other| other.cmp(one));
-            most.resize(most.len().max(sizes.len()), Bytes(0));
-            most.iter_mut().zip(sizes).for_each(|(most, size)| *most = size.max(*most));
+/// Returns the uses of items that are larger than a chunk: steps and items, in order of the steps.
+fn large(uses: &Uses, chunk: Bytes) -> Vec<(usize, Item)> {
+    let mut used = Vec::new();
+    for step in 0..uses.steps() {
+        for (item, _) in &uses.items[uses.range(step)] {
+            if uses.bytes[*item] > chunk {
+                used.push((step, *item));
+            }
         }
-        most
     }
+    used
+}
+
+/// Returns, for each rank by size, the most bytes of the item that has this rank among those that
+/// `stretch` steps use. `used` are the uses that count.
+fn ranks(uses: &Uses, used: &[(usize, Item)], stretch: usize) -> Vec<Bytes> {
+    let mut most: Vec<Bytes> = Vec::new();
+    // A stretch is two parts, and begins at each part.
+    let part = (stretch / 2).max(1);
+    let mut start = 0;
+    while start < used.len() {
+        let first = used[start].0 / part;
+        let end_of = |last: usize| start + used[start..].partition_point(|(step, _)| step / part <= last);
+        let end = end_of(if stretch > 1 { first + 1 } else { first });
+        let items: Set<Item> = used[start..end].iter().map(|used| used.1).collect();
+        let sizes: Vec<Bytes> = items.into_items().into_iter().map(|item| uses.bytes[item]).collect();
+        most.resize(most.len().max(sizes.len()), Bytes(0));
+        let largest_first = by_key(sizes.iter().map(|size| u64::MAX - size.0));
+        most.iter_mut().zip(largest_first).for_each(|(most, at)| *most = sizes[at].max(*most));
+        start = end_of(first);
+    }
+    most
 }

@@ -13,9 +13,7 @@
 //! Decided elsewhere: the sizes of the slots (`slots`), what is computed again
 //! ([`crate::plan::retention`]), and the sizes of chunks ([`crate::plan::partition`]).
 
-use std::cmp::Reverse;
-
-use crate::ordered::Map;
+use crate::ordered::{Map, by_key};
 use crate::plan::places::{Place, Places};
 use crate::plan::turns::Turns;
 use crate::plan::uses::{Item, Uses};
@@ -78,6 +76,8 @@ struct ItemState {
     current: Option<(BufferId, Place)>,
     /// Step for which the item got its place or kept it. It cannot lose it before that step.
     placed_for: Option<usize>,
+    /// Number of the last search for a place that this item may not share.
+    apart_in: usize,
     /// True if the buffer was written since the item was last in host memory.
     dirty: bool,
     /// Copy in host memory.
@@ -94,6 +94,8 @@ struct Spilling<'a> {
     may: May,
     items: Vec<ItemState>,
     places: Places,
+    /// Number of searches for places.
+    finds: usize,
     /// Copies in host memory that are free again, by size.
     unused: Map<Bytes, Vec<ParkedId>>,
     spilled: &'a mut Plan,
@@ -121,17 +123,17 @@ impl<'a> Spilling<'a> {
         plan.steps.reserve(steps.len());
         plan.buffers.reserve(buffers.len());
         plan.slots = places.sizes();
-        Self { unplaced, may, items, places, unused: Map::new(), spilled: plan }
+        Self { unplaced, may, items, places, finds: 0, unused: Map::new(), spilled: plan }
     }
 
     /// Gives every item that step `index` uses a buffer, and its content if it has any. The new
     /// steps count for `stage`. Returns `None` if there is no place.
     fn make_resident(&mut self, index: usize, stage: usize) -> Option<()> {
         let uses = self.unplaced.uses;
-        let mut used = uses.items[uses.range(index)].to_vec();
+        let used = &uses.items[uses.range(index)];
         // The largest first: they have the fewest places.
-        used.sort_by_key(|(item, _)| Reverse(uses.bytes[*item]));
-        for (item, writes) in used {
+        for at in by_key(used.iter().map(|(item, _)| u64::MAX - uses.bytes[*item].0)) {
+            let (item, writes) = used[at];
             if self.items[item].current.is_none() {
                 let (place, leaving) = self.find(index, item)?;
                 leaving.into_iter().for_each(|other| self.evict(other, stage));
@@ -144,12 +146,13 @@ impl<'a> Spilling<'a> {
     }
 
     /// Returns the best place for `item`, which step `index` uses, and the items that must leave.
-    fn find(&self, index: usize, item: Item) -> Option<(Place, Vec<Item>)> {
-        let apart = self.unplaced.apart.get(item).into_iter().flatten();
-        let apart = apart.filter_map(|other| Some((self.items[*other].current?.1.slot, *other)));
-        let mut apart: Vec<(usize, Item)> = apart.collect();
-        apart.sort_unstable();
-        self.places.find(self.unplaced.uses.bytes[item], &apart, |other| self.cost(index, other))
+    fn find(&mut self, index: usize, item: Item) -> Option<(Place, Vec<Item>)> {
+        self.finds += 1;
+        for other in self.unplaced.apart.get(item).into_iter().flatten() {
+            self.items[*other].apart_in = self.finds;
+        }
+        let is_apart = |other: Item| self.items[other].apart_in == self.finds;
+        self.places.find(self.unplaced.uses.bytes[item], &is_apart, &|other| self.cost(index, other))
     }
 
     /// Returns the cost of evicting a byte of `item` before step `index`: how often the byte moves,

@@ -107,7 +107,7 @@ impl Uses {
         let mut add = |written: Item, other: Item| {
             let pair = (written, other);
             if written != other && std::mem::replace(&mut recent[(written * 7 + other) % RECENT], pair) != pair {
-                pairs.extend([(written, other), (other, written)]);
+                pairs.extend([(written as u64, other), (other as u64, written)]);
             }
         };
         for step in 0..self.ends.len() {
@@ -120,7 +120,7 @@ impl Uses {
         pairs.dedup();
         let mut apart = vec![Vec::new(); self.bytes.len()];
         for (one, other) in pairs {
-            apart[one].push(other);
+            apart[usize::try_from(one).unwrap_or(usize::MAX)].push(other);
         }
         apart
     }
