@@ -125,7 +125,7 @@ pub mod internals {
     pub use crate::printable::Printable;
     pub use crate::tensor::MAX_PIXELS;
     pub use crate::tensor::rgba8::{NOT_FINITE, rgba8};
-    pub use crate::vae::{compile_all, every_variant, odd_network, scale_latents, variants_for};
+    pub use crate::vae::{every_variant, odd_network, scale_latents, variants_for};
 }
 
 /// Compiles the examples of README and of the guide.

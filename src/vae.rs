@@ -28,7 +28,7 @@ pub use self::batch::At;
 pub(crate) use self::clip::ClipState;
 pub use self::clip::{ClipDecoder, ClipEncoder};
 pub use self::encode::Encoded;
-pub use self::every_kernel::{compile_all, every_variant, odd_network, variants_for};
+pub use self::every_kernel::{every_variant, odd_network, variants_for};
 pub use self::images::Images;
 pub use self::latents::Latents;
 pub use self::options::{DecodeOptions, EncodeOptions, LoadOptions, Parking, Precision};

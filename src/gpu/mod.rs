@@ -41,7 +41,6 @@ use self::scopes::Caught;
 use self::wait::Waiter;
 use crate::error::{DeviceError, Error, Result};
 use crate::execution::{AdapterReport, Audience, HasGpus, Ledger, Listener, Preparing};
-use crate::kernels::Variant;
 use crate::kernels::choice::KernelChoice;
 use crate::limits::{DeviceKind, DeviceLimits, Vendor};
 use crate::tensor::Bytes;
@@ -197,11 +196,6 @@ impl Gpu {
     pub fn allocator_bytes(&self) -> Option<(u64, u64)> {
         let report = self.inner.device.generate_allocator_report()?;
         Some((report.total_allocated_bytes, report.total_reserved_bytes))
-    }
-
-    /// Compiles those of `variants` that are not compiled yet.
-    pub(crate) async fn compile(&self, variants: &[Variant]) -> Result<()> {
-        self.inner.pipelines.get(self, variants).await.map(drop)
     }
 
     /// Sets the listener that hears the progress of loading weights and compiling kernels, from now

@@ -108,12 +108,13 @@ pub fn specialize(variant: &Variant) -> Result<String, String> {
     if variant.values.iter().any(|(_, value)| HALVES.contains(value)) {
         text.insert_str(0, "enable f16;\n");
     }
-    // Natively, naga goes by the features that the device was opened with, and does not know the
-    // directive.
-    if cfg!(target_arch = "wasm32") && text.contains("quadSwap") {
-        text.insert_str(0, "enable subgroups;\n");
-    }
-    Ok(text)
+    Ok(if cfg!(target_arch = "wasm32") { for_browsers(text) } else { text })
+}
+
+/// Returns the text of a kernel with the directive that only browsers want. Natively, naga goes by
+/// the features that the device was opened with, and does not know the directive.
+pub fn for_browsers(text: String) -> String {
+    if text.contains("quadSwap") { format!("enable subgroups;\n{text}") } else { text }
 }
 
 /// Returns the parts that a kernel with this `text` needs.

@@ -2,9 +2,8 @@
 //! browser.
 
 use crate::error::Result;
-use crate::gpu::Gpu;
+use crate::kernels::Variant;
 use crate::kernels::choice::{KernelChoice, MatmulTile};
-use crate::kernels::{Variant, matmul};
 use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use crate::model::blocks::Part;
 use crate::model::config::{AutoencoderConfig, FAMILIES, Kl, LatentSpace, Network, PaddingMode};
@@ -42,7 +41,7 @@ pub fn every_variant(storage: Storage) -> Result<Vec<Variant>> {
     for vendor in TILES {
         variants.extend(variants_for(DeviceKind::Gpu, vendor, None, storage)?);
     }
-    for units in UNITS.into_iter().filter(|_| storage == Storage::FastF16 && cfg!(not(target_arch = "wasm32"))) {
+    for units in UNITS.into_iter().filter(|_| storage == Storage::FastF16) {
         variants.extend(variants_for(DeviceKind::Gpu, Vendor::Other, Some(units), storage)?);
     }
     let processors =
@@ -122,26 +121,6 @@ fn graphs(config: &AutoencoderConfig, latents: Size, output: Output) -> Vec<Grap
         graphs.extend(parts.iter().map(|part| part_of_encoder(config, *part, image)));
     }
     graphs
-}
-
-/// Compiles [`every_variant`] on `gpu`, except variants that need quads or matrix units that it
-/// lacks. Returns the file name of each.
-///
-/// # Errors
-/// [`crate::Error::Device`] for the first variant that the device rejects.
-#[doc(hidden)]
-pub async fn compile_all(gpu: &Gpu, storage: Storage) -> Result<Vec<&'static str>> {
-    let mut variants = every_variant(storage)?;
-    let units = gpu.limits().matrix_units.map(|units| (units.side, units.lanes));
-    variants.retain(|variant| match variant.file {
-        file if file == matmul::QUAD.file => gpu.limits().quads,
-        file if file == matmul::MATRIX.file => {
-            units == Some((variant.number("SIDE"), variant.number("WORKGROUP") / matmul::MATRIX_SUBGROUPS))
-        }
-        _ => true,
-    });
-    gpu.compile(&variants).await?;
-    Ok(variants.iter().map(|variant| variant.file).collect())
 }
 
 /// Returns a small network with features that the published ones lack: uneven groups, few channels,

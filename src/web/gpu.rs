@@ -9,7 +9,6 @@ use super::device::WebDevice;
 use super::{Result, to_js};
 use crate::error::Error;
 use crate::gpu::{Gpu, GpuOptions};
-use crate::tensor::Storage;
 use crate::tuning::TuneOptions;
 
 /// Returns the crate's options for a device of `gpu`, a `GPU` object.
@@ -76,13 +75,4 @@ impl WebDevice {
 /// Converts to a JSON value, to be compared.
 fn as_value(value: &impl Serialize) -> Option<Value> {
     serde_json::from_str(&serde_json::to_string(value).ok()?).ok()
-}
-
-/// Compiles every kernel on `device`, in every variant that a plan can use. Returns their file
-/// names. For tests.
-#[wasm_bindgen(js_name = compileAll)]
-pub async fn compile_all(device: &WebDevice, storage: &str) -> Result<JsValue> {
-    let storage: Storage = serde_json::from_value(storage.into())
-        .map_err(|problem| Error::input("storage", "f32, f16, packed_f16 or fast_f16", problem.to_string()))?;
-    Ok(to_js(&crate::vae::compile_all(device.gpu()?, storage).await?))
 }

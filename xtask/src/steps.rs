@@ -107,10 +107,10 @@ pub(crate) fn test_python(plain: bool) -> Result<()> {
 }
 
 /// Builds everything to test. The module for Python is a library, which building programs and tests
-/// does not include.
+/// does not include. The tests of browsers take the kernels' texts from an example.
 fn build() -> Command {
     let mut command = selected("build");
-    command.args(["--lib", "--bins", "--tests"]);
+    command.args(["--lib", "--bins", "--tests", "--example", "kernel_texts"]);
     command
 }
 

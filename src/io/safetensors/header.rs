@@ -1,11 +1,10 @@
 //! Parser and checks of a safetensors header. Errors about a tensor name it.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::{ElementType, Header, PREFIX_BYTES, TensorInfo};
 use crate::error::{Error, Result};
@@ -53,21 +52,24 @@ pub fn parse_header(file: &str, json: &[u8], file_bytes: u64) -> Result<Header> 
     let data_start = PREFIX_BYTES + json.len() as u64;
     let data_bytes =
         file_bytes.checked_sub(data_start).ok_or_else(|| fail("truncated within its header".to_owned()))?;
-    check_cover(&entries.tensors, data_bytes).map_err(fail)?;
-
     let mut tensors = BTreeMap::new();
-    for (name, RawTensor { dtype, shape, data_offsets: (begin, end) }) in entries.tensors {
-        let bytes = end - begin;
-        check_size(&dtype, &shape, bytes).map_err(|problem| fail(format!("tensor \"{name}\": {problem}")))?;
-        let info = TensorInfo { dtype: element_type(dtype), shape, offset: data_start + begin, bytes };
-        tensors.insert(name, info);
+    for (name, RawTensor { dtype, shape, data_offsets: (begin, end) }) in &entries.tensors {
+        let (offset, bytes) = (data_start.saturating_add(*begin), end.saturating_sub(*begin));
+        let info = TensorInfo { dtype: element_type(dtype), shape: shape.clone(), offset, bytes };
+        if tensors.insert(name.clone(), info).is_some() {
+            return Err(fail(format!("its header has a bad entry \"{name}\": this name occurs twice")));
+        }
+    }
+    check_cover(&entries.tensors, data_bytes).map_err(fail)?;
+    for (name, RawTensor { dtype, shape, data_offsets: (begin, end) }) in &entries.tensors {
+        check_size(dtype, shape, end - begin).map_err(|problem| fail(format!("tensor \"{name}\": {problem}")))?;
     }
     Ok(Header { tensors, metadata: entries.metadata })
 }
 
-fn element_type(name: String) -> ElementType {
+fn element_type(name: &str) -> ElementType {
     let readable = [DType::F32, DType::F16, DType::BF16].into_iter().find(|dtype| dtype.to_string() == name);
-    readable.map_or(ElementType::Other(name), ElementType::Float)
+    readable.map_or_else(|| ElementType::Other(name.to_owned()), ElementType::Float)
 }
 
 /// Checks that `bytes` is the size that shape and dtype need.
@@ -90,7 +92,7 @@ fn check_size(dtype: &str, shape: &[u64], bytes: u64) -> std::result::Result<(),
 }
 
 /// Checks that the tensors fill the `data_bytes` bytes after the header without gaps.
-fn check_cover(tensors: &BTreeMap<String, RawTensor>, data_bytes: u64) -> std::result::Result<(), String> {
+fn check_cover(tensors: &[(String, RawTensor)], data_bytes: u64) -> std::result::Result<(), String> {
     let all: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
     // By the first byte; a tensor without bytes comes before the one that begins there.
     let key = |(begin, end): (u64, u64)| begin.saturating_mul(2).saturating_add(u64::from(begin != end));
@@ -124,10 +126,10 @@ fn check_cover(tensors: &BTreeMap<String, RawTensor>, data_bytes: u64) -> std::r
     Ok(())
 }
 
-/// The header as written. Only duplicate names are checked so far.
+/// The header as written. Nothing is checked so far.
 #[derive(Default)]
 struct Entries {
-    tensors: BTreeMap<String, RawTensor>,
+    tensors: Vec<(String, RawTensor)>,
     metadata: BTreeMap<String, String>,
     /// Name of the entry being read, for the error.
     current: Option<String>,
@@ -169,12 +171,7 @@ impl<'de> Visitor<'de> for EntriesVisitor<'_> {
                 // Some writers write null for "no metadata".
                 self.0.metadata = map.next_value::<Option<_>>()?.unwrap_or_default();
             } else {
-                match self.0.tensors.entry(name) {
-                    Entry::Vacant(entry) => {
-                        entry.insert(map.next_value()?);
-                    }
-                    Entry::Occupied(_) => return Err(M::Error::custom("this name occurs twice")),
-                }
+                self.0.tensors.push((name, map.next_value()?));
             }
             self.0.current = None;
         }
