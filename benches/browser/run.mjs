@@ -24,7 +24,7 @@ const HELP = `wgvae against onnxruntime-web: node benches/browser/run.mjs [optio
   --systems LIST      of ${Object.keys(SYSTEMS).join(', ')}; default wgvae,ort-webgpu,ort-wasm. Others are compared with the first
   --runs N            decodes of each, default 3; the median is without the first
   --patience SECONDS  no second decode after one that took longer, and no size that would; default 120
-  --threads N         of ort-wasm, default as many as the browser says there are cores
+  --threads N         of ort-wasm and wgvae-cpu, default as many as the browser says there are cores
   --swiftshader       on Chromium's own CPU implementation of WebGPU
   --headed            show the browser
   --json              print the results as JSON instead of a table

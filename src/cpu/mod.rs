@@ -21,6 +21,8 @@ pub use self::kernels::run;
 pub use self::prepared::Prepared;
 pub use self::states::ClipStates;
 use self::threads::Threads;
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+pub(crate) use self::threads::{break_thread, run_thread, thread_broke};
 use crate::error::{DeviceError, Error, Result};
 use crate::execution::{AdapterReport, Audience, HasCores, Ledger, Listener, Preparing};
 use crate::kernels::choice::KernelChoice;

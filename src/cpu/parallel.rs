@@ -1,12 +1,12 @@
-//! Loops whose rounds run on all threads: rayon's. A browser's module has one thread, so there the
-//! standard library's loops have the same names: rayon would add 17 KB to the download.
+//! Loops whose rounds run on all threads: rayon's. A browser's module that has one thread has
+//! the standard library's loops by these names: rayon would add 17 KB to the download.
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", not(feature = "threads")))]
 pub(super) use self::alone::*;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(any(not(target_arch = "wasm32"), feature = "threads"))]
 pub(super) use rayon::prelude::*;
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", not(feature = "threads")))]
 mod alone {
     use std::slice::{Chunks, ChunksMut, IterMut};
 

@@ -17,6 +17,8 @@ pub use self::options::{DeviceChoice, DeviceOptions};
 pub(crate) use self::prepared::{LoadedWeight, Prepared};
 pub(crate) use self::states::ClipStates;
 pub use crate::cpu::{Cpu, CpuOptions};
+#[cfg(all(target_arch = "wasm32", feature = "threads"))]
+pub(crate) use crate::cpu::{break_thread, run_thread, thread_broke};
 pub use crate::error::DeviceError;
 use crate::error::Result;
 pub use crate::execution::{AdapterReport, Ledger};

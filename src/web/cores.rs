@@ -8,8 +8,33 @@ use crate::device::{Cpu, CpuOptions};
 
 #[wasm_bindgen(js_class = Device)]
 impl WebDevice {
-    /// Opens the CPU. The module computes on the thread that runs it.
-    pub fn cores() -> Result<Self> {
-        Ok(Self { device: Cpu::new(&CpuOptions::default())?.into() })
+    /// Opens the CPU. A module with threads makes as many as it is told at the first call, and each
+    /// must be run by a worker before the device is used. Another module computes on the thread
+    /// that runs it.
+    pub fn cores(threads: Option<usize>) -> Result<Self> {
+        Ok(Self { device: Cpu::new(&CpuOptions { threads, ..CpuOptions::default() })?.into() })
     }
+}
+
+/// Becomes a thread that computes. Does not return. Called by each worker once, after the device
+/// was opened.
+#[cfg(feature = "threads")]
+#[wasm_bindgen(js_name = runThread)]
+pub fn run_thread() {
+    crate::device::run_thread();
+}
+
+/// Tells the module that a worker has ended, so that it ends, too.
+#[cfg(feature = "threads")]
+#[wasm_bindgen(js_name = threadBroke)]
+pub fn thread_broke() {
+    crate::device::thread_broke();
+}
+
+/// Ends the module as a bug in a kernel does. For tests.
+#[cfg(feature = "threads")]
+#[doc(hidden)]
+#[wasm_bindgen(js_name = breakThread)]
+pub fn break_thread() {
+    crate::device::break_thread();
 }

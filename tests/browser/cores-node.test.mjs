@@ -1,10 +1,11 @@
 // @ts-check
-// The package in Node on the CPU, without any WebGPU: equal to diffusers and to the command line.
+// The package in Node on the CPU, without any WebGPU: equal to diffusers and to the command line,
+// on any number of threads, and after one of them broke.
 
 import assert from 'node:assert/strict';
 import { openAsBlob } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
@@ -26,11 +27,15 @@ before(async () => {
 });
 after(() => rm(join(folder, '..'), { recursive: true, force: true }));
 
+/** @returns {Promise<typeof import('../../web/src/index.js')>} */
+const wgvae = () => import(`${new URL('web/src/index.js', `file://${DIST}/`)}`);
+
+const files = () => Promise.all(['diffusion_pytorch_model.safetensors', 'config.json', 'latents.safetensors'].map((name) => openAsBlob(join(folder, name))));
+
 describe('the package in Node, without WebGPU', () => {
   it('decodes as diffusers and as the command line on the CPU, and says why there', async () => {
-    /** @type {typeof import('../../web/src/index.js')} */
-    const { createDecoder } = await import(`${new URL('web/src/index.js', `file://${DIST}/`)}`);
-    const [model, config, latents] = await Promise.all(['diffusion_pytorch_model.safetensors', 'config.json', 'latents.safetensors'].map((name) => openAsBlob(join(folder, name))));
+    const { createDecoder } = await wgvae();
+    const [model, config, latents] = await files();
     /** @type {string[]} */
     const notices = [];
     const decoder = await createDecoder({ model, config, onNotice: ({ code, message }) => notices.push(`${code}: ${message}`) });
@@ -44,5 +49,29 @@ describe('the package in Node, without WebGPU', () => {
     await runPlainly(WGVAE, ['decode', '--model', folder, '--latents', join(folder, 'latents.safetensors'), '--device', 'cpu', '-o', npy]);
     assert.ok(relativeError(data, (await fixture(MODEL)).image.data) <= F32_ERROR);
     assert.ok(relativeError(data, readNpy(await readFile(npy)).data) <= F32_ERROR);
+  });
+
+  it('decodes on threads with the bits of one, and again after a thread broke', async () => {
+    const { createDecoder } = await wgvae();
+    /** @type {typeof import('../../web/src/wasm.js')} */
+    const { startWasm } = await import(`${new URL('web/src/wasm.js', `file://${DIST}/`)}`);
+    const [model, config, latents] = await files();
+    const decoded = async (/** @type {number | undefined} */ threads) => {
+      const decoder = await createDecoder({ model, config, device: 'cpu', threads });
+      const { data } = await decoder.decode(latents, { output: 'raw' });
+      return { decoder, data, name: decoder.info.adapter.name };
+    };
+    const [one, two, all] = [await decoded(1), await decoded(2), await decoded(undefined)];
+    assert.deepEqual([two.data, all.data], [one.data, one.data]);
+    assert.match(two.name, /^CPU \(2 threads/);
+    assert.match(all.name, new RegExp(`^CPU \\(${Math.min(availableParallelism(), 16)} thread`));
+
+    const module = /** @type {any} */ (await startWasm(undefined, 'cpu', 2));
+    assert.throws(() => module.breakThread(), { code: 'internal', message: /a thread that computes has ended/ });
+    await assert.rejects(two.decoder.decode(latents, { output: 'raw' }), { code: 'internal' });
+    await Promise.all([one, two, all].map(({ decoder }) => decoder.destroy()));
+    const again = await decoded(2);
+    assert.deepEqual(again.data, one.data);
+    await again.decoder.destroy();
   });
 });

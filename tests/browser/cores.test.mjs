@@ -117,10 +117,14 @@ inBrowsers({ models: [MODEL, LARGE], clips: [CLIP] }, (session) => {
       await decoder.present(again);
       const right = await Promise.all([canvas, again].map((shown) => lab.isRight(folder, lab.pixels(shown))));
       const limits = Object.keys(decoder.limits).length;
+      const { name } = decoder.info.adapter;
       await decoder.destroy();
-      return { right, limits, devices: lab.gpu.liveDevices() };
+      const { error } = await lab.outcome(createDecoder({ device: 'cpu', threads: 2, model: new Blob() }));
+      return { right, limits, name, threads: `${error?.code}: ${error?.message}`, devices: lab.gpu.liveDevices() };
     }, folder(), CLIENT);
-    assert.deepEqual(found, { right: [true, true], limits: 0, devices: 0 });
+    const { threads, ...others } = found;
+    assert.deepEqual(others, { right: [true, true], limits: 0, name: 'CPU (1 thread, SIMD128)', devices: 0 });
+    assert.match(threads, /^input: threads: expected 1, because threads share memory only in pages with cross-origin isolation.*, found 2$/);
   });
 
   it('is chosen where there is no WebGPU, which a notice says, and refuses what only shaders have', async () => {

@@ -26,7 +26,7 @@ const WAYS = [
   { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '', onlyInFull: true },
   { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '&worker' },
   { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '' },
-  { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '&worker' },
+  { device: 'cpu', module: 'wgvae_cpu_threads_bg.wasm', worker: '&worker' },
 ];
 const ways = WAYS.filter(({ onlyInFull }) => process.env.WGVAE_FULL || !onlyInFull);
 
@@ -63,7 +63,7 @@ describe('the package', () => {
     // The glue's declarations are for type-checking the sources: users have index.d.ts.
     const wanted = (await filesIn(PACKAGE)).filter((path) => !/^pkg\/.*\.d\.ts$/.test(path));
     assert.deepEqual(packed, wanted, 'all of dist/package that is used and no more');
-    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'src/react.js', 'src/react.d.ts', 'dist/index.js', 'dist/worker.js', 'dist/worker-host.js', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm', 'pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']) {
+    for (const needed of ['package.json', 'README.md', 'LICENSE-MIT', 'LICENSE-APACHE', 'src/index.js', 'src/index.d.ts', 'src/react.js', 'src/react.d.ts', 'dist/index.js', 'dist/worker.js', 'dist/worker-host.js', 'pkg/wgvae.js', 'pkg/wgvae_bg.wasm', 'pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm', 'src/thread.js', 'pkg/wgvae_cpu_threads.js', 'pkg/wgvae_cpu_threads_bg.wasm']) {
       assert.ok(packed.includes(needed), `${needed} is missing`);
     }
     assert.ok(packed.every((/** @type {string} */ path) => /^(src|dist|pkg)\/|^(package\.json|README\.md|LICENSE-\w+)$/.test(path)), packed.join('\n'));
@@ -88,7 +88,8 @@ describe('the package', () => {
   });
 });
 
-inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
+// Isolated, so that workers have threads on the CPU.
+inBrowsers({ kinds: ['chromium'], models: [MODEL], isolate: true }, (session) => {
   let app = '';
   before(async () => {
     await mkdir(join(ROOT, 'target'), { recursive: true });
@@ -106,7 +107,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
   it('is bundled by Vite', async () => {
     const { build } = await import('vite');
     await build({ root: app, base: './', logLevel: 'warn', configFile: false, build: { outDir: 'vite', target: 'esnext' }, worker: { format: 'es' } });
-    await decodes(session, join(app, 'vite'));
+    await decodes(session, join(app, 'vite'), ways);
   });
 
   // Only React for development mounts twice in StrictMode.
@@ -175,11 +176,12 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
 
   it('is loaded by a page without a build, in few requests', async () => {
     const [webgpu, cpu] = [['pkg/wgvae_bg.wasm'], ['pkg/wgvae_cpu.js', 'pkg/wgvae_cpu_bg.wasm']];
+    const threads = ['pkg/wgvae_cpu_threads.js', 'pkg/wgvae_cpu_threads_bg.wasm', 'src/thread.js'];
     const cases = [
       { script: 'index', device: 'webgpu', files: ['dist/index.js', ...webgpu] },
       { script: 'index', device: 'cpu', files: ['dist/index.js', ...cpu] },
       { script: 'worker', device: 'webgpu', files: ['dist/worker.js', 'dist/worker-host.js', ...webgpu] },
-      { script: 'worker', device: 'cpu', files: ['dist/worker.js', 'dist/worker-host.js', ...cpu] },
+      { script: 'worker', device: 'cpu', files: ['dist/worker.js', 'dist/worker-host.js', ...threads] },
     ];
     const program = (await readFile(join(HERE, 'app', 'main.js'), 'utf8')).replace(/^import .*'wgvae.*$/gm, '').replace("query.has('worker') ? there : here", 'wgvae');
     for (const { script, device, files } of cases) {
@@ -188,13 +190,14 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
       const before = session.server.seen().length;
       await decodesAt(session, session.server.url(`/page/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}`));
       const asked = session.server.seen().slice(before).map(({ path }) => path).filter((path) => !path.startsWith('/models/') && path !== '/page/index.html');
-      assert.deepEqual(asked.sort(), files.map((file) => `/package/${file}`).sort(), `${script} on ${device}`);
+      // Each thread asks for its script.
+      assert.deepEqual([...new Set(asked)].sort(), files.map((file) => `/package/${file}`).sort(), `${script} on ${device}`);
     }
     await session.closePage();
   });
 
   it('is imported from another origin, as from a CDN', async () => {
-    const cdn = await startServer({ root: DIST, cors: true });
+    const cdn = await startServer({ root: DIST, cors: true, isolate: true });
     try {
       const found = await session.run(async (entry, client, host, folder) => {
         const here = /** @type {typeof import('../../web/src/index.js')} */ (await import(entry));
@@ -238,7 +241,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
       compiler?.run((error, stats) => (error || stats?.hasErrors() ? reject(error ?? new Error(stats?.toString())) : resolve(undefined)));
     });
     await cp(join(app, 'index.html'), join(app, 'webpack', 'index.html'));
-    await decodes(session, join(app, 'webpack'));
+    await decodes(session, join(app, 'webpack'), ways);
   });
 });
 
@@ -272,14 +275,16 @@ function levelOf({ shape: [, , height, width], data }, at) {
 }
 
 /**
- * Serves a bundle, opens it, and waits for its decodes with both modules.
+ * Serves a bundle, opens it, and waits for its decodes with all of its modules.
  * @param {import('./session.mjs').Session} session
  * @param {string} folder
+ * @param {typeof WAYS} ways
  */
-async function decodes(session, folder) {
+async function decodes(session, folder, ways) {
   const files = await filesIn(folder);
   const wasm = files.filter((file) => file.endsWith('.wasm'));
-  assert.equal(wasm.length, 2, `both modules in the bundle: ${files}`);
+  const modules = new Set(ways.map(({ module }) => module)).size;
+  assert.equal(wasm.length, modules, `the modules in the bundle: ${files}`);
   for (const file of files) session.server.route(`/bundle/${file}`, { file: join(folder, file) });
   const contents = await Promise.all(wasm.map((file) => readFile(join(folder, file))));
   for (const { device, module: name, worker } of ways) {
@@ -304,7 +309,8 @@ async function decodes(session, folder) {
 async function decodesBeside(session, folder) {
   for (const module of ['wgvae_bg.wasm', 'wgvae_cpu_bg.wasm']) await cp(join(PACKAGE, 'pkg', module), join(folder, module));
   await cp(join(HERE, 'app', 'index.html'), join(folder, 'index.html'));
-  await decodes(session, folder);
+  // A bundle that is told where modules are, and of none with threads, has one.
+  await decodes(session, folder, ways.map((way) => ({ ...way, module: way.module.replace('_threads', '') })));
 }
 
 /**

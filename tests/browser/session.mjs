@@ -55,15 +55,16 @@ const HARMLESS = new RegExp(
 
 /**
  * Defines the same tests for each browser. One browser runs at a time.
- * @param {{ kinds?: Kind[], device?: 'webgpu' | 'cpu', models?: string[] | Record<Kind, string[]>,
- * clips?: string[] }} options `device`: of the page's models, for which the CPU compiles no
- * shaders; `models`, `clips`: names of fixtures that the tests decode, for all browsers or for each
+ * @param {{ kinds?: Kind[], device?: 'webgpu' | 'cpu', isolate?: boolean, models?: string[] |
+ * Record<Kind, string[]>, clips?: string[] }} options `device`: of the page's models, for which the
+ * CPU compiles no shaders; `isolate`: cross-origin isolation, for threads; `models`, `clips`: names
+ * of fixtures that the tests decode, for all browsers or for each
  * @param {(session: Session) => void} define
  */
-export function inBrowsers({ kinds = KINDS, device = 'webgpu', models = [], clips = [] }, define) {
+export function inBrowsers({ kinds = KINDS, device = 'webgpu', isolate = false, models = [], clips = [] }, define) {
   for (const kind of kinds.filter((kind) => KINDS.includes(kind))) {
     describe(`${kind}, ${device}`, { timeout: 3 * PATIENCE }, () => {
-      const session = new Session(kind, device);
+      const session = new Session(kind, device, isolate);
       before(() => session.start(Array.isArray(models) ? models : models[kind], clips), { timeout: PATIENCE });
       afterEach(() => session.checkComplaints());
       after(() => session.stop());
@@ -86,10 +87,12 @@ export class Session {
   /**
    * @param {Kind} kind
    * @param {'webgpu' | 'cpu'} device
+   * @param {boolean} isolate
    */
-  constructor(kind, device) {
+  constructor(kind, device, isolate) {
     this.kind = kind;
     this.device = device;
+    this.isolate = isolate;
   }
 
   /**
@@ -100,7 +103,7 @@ export class Session {
     this.#folder = await mkdtemp(join(tmpdir(), 'wgvae-models-'));
     for (const name of models) await writeModel(join(this.#folder, name), await fixture(name));
     for (const name of clips) await writeClip(join(this.#folder, name), await clipFixture(name));
-    this.#server = await startServer({ root: DIST, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
+    this.#server = await startServer({ root: DIST, isolate: this.isolate, mounts: { '/tests/': IN_PAGE, '/models/': this.#folder, '/examples/': EXAMPLES } });
     // An empty service worker caches nothing: pages are always as the tests serve them. Tests of
     // the cache remove this route.
     this.#server.route(KEEPER, { bytes: '', type: 'text/javascript' });

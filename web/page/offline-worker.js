@@ -11,6 +11,9 @@ const scope = /** @type {any} */ (globalThis);
 const root = new URL('./', scope.location.href);
 const CACHE = 'wgvae-page-';
 
+/** Isolates pages from other origins, without which the CPU may not use several threads. */
+const ISOLATION = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+
 /** Name of this version's cache: any changed file gives another name. */
 const name = (async () => CACHE + (await sha256(new TextEncoder().encode(JSON.stringify(files)))))();
 
@@ -74,7 +77,9 @@ async function answer(request, path) {
   const kept = await cache.match(new URL(path, root));
   // The browser may have evicted it.
   if (!kept) return fetch(request);
-  return part(request, kept);
+  const headers = new Headers(kept.headers);
+  for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
+  return part(request, new Response(kept.body, { headers }));
 }
 
 /**

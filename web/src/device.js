@@ -4,6 +4,7 @@
 
 import { mismatch, WgvaeError } from './errors.js';
 import { hintOf } from './nearest.js';
+import { countThreads } from './threads.js';
 import { rememberedKernels } from './tuned.js';
 import { hasSource } from './wasm.js';
 
@@ -49,8 +50,8 @@ function withoutWebGpu() {
  * Chooses the kind of device: by default WebGPU if it has an adapter, else the CPU. Throws if the
  * options exclude each other, or if they need a WebGPU that is not there.
  * @param {import('./index.js').ModelOptions} options
- * @returns {Promise<{ kind: Kind, without?: WgvaeError }>} `without`: the error that WebGPU would
- * have given, if the CPU stands in for it
+ * @returns {Promise<{ kind: Kind, threads?: number, without?: WgvaeError }>} `threads`: on the CPU;
+ * `without`: the error that WebGPU would have given, if the CPU stands in for it
  */
 export async function chooseDevice(options) {
   const device = options.device ?? 'auto';
@@ -59,7 +60,7 @@ export async function chooseDevice(options) {
   const shaders = forShaders(options);
   if (device === 'cpu') {
     if (shaders) throw mismatch('input', shaders[0], 'none that needs WebGPU, on the CPU', shaders[1]);
-    return { kind: 'cpu' };
+    return { kind: 'cpu', threads: threadsOf(options) };
   }
   if (device !== 'auto' || shaders) {
     checkBrowser(options);
@@ -69,7 +70,17 @@ export async function chooseDevice(options) {
   if (!without) return { kind: 'webgpu' };
   // The caller has told where the module for WebGPU is, and has none for the CPU.
   if (options.wasm && !hasSource(options.wasm, 'cpu')) throw without;
-  return { kind: 'cpu', without };
+  return { kind: 'cpu', threads: threadsOf(options), without };
+}
+
+/**
+ * Returns the number of threads on the CPU.
+ * @param {import('./index.js').ModelOptions} options
+ */
+function threadsOf({ threads, wasm }) {
+  // The caller has told where modules are, and has none for threads.
+  if (threads === undefined && wasm && !hasSource(wasm, 'threads')) return 1;
+  return countThreads(threads);
 }
 
 /**

@@ -15,8 +15,11 @@ export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
  */
 export type WasmSource = URL | string | Request | Response | BufferSource | WebAssembly.Module;
 
-/** Sources of both modules. A source by itself is that of the module for WebGPU. */
-export type WasmSources = WasmSource | { webgpu?: WasmSource; cpu?: WasmSource };
+/**
+ * Sources of the modules: for WebGPU, and for the CPU with one thread and with several. A source by
+ * itself is that of the module for WebGPU.
+ */
+export type WasmSources = WasmSource | { webgpu?: WasmSource; cpu?: WasmSource; threads?: WasmSource };
 
 /**
  * Opens a model for decoding, gets a device and loads the decoder's weights onto it.
@@ -202,13 +205,19 @@ export interface DeviceOptions {
    * Kind of device, or your own `GPUDevice`, which is used, and never destroyed or changed.
    *
    * - `webgpu`: a device of the model's own.
-   * - `cpu`: the CPU, on the calling thread and in f32, many times slower than a GPU. Its module is
-   *   fetched in place of the one for WebGPU. Outputs `texture` and `buffer` do not exist.
+   * - `cpu`: the CPU, in f32, many times slower than a GPU. Its module is fetched in place of the
+   *   one for WebGPU. Outputs `texture` and `buffer` do not exist.
    * - `auto` (default): WebGPU if it has an adapter, else the CPU, with a notice of code `cpu`.
    *   With precision `f16` or `fast`, `defaultLimits`, or `kernels` of your own it is `webgpu`, and
    *   the other kinds reject these options. It is `webgpu`, too, if `wasm` has only that module.
    */
   device?: GPUDevice | 'auto' | 'webgpu' | 'cpu';
+  /**
+   * Number of threads on the CPU, which share the memory of one module. Default: one for each core,
+   * at most 16, in workers of pages with cross-origin isolation, in Node and in Deno; elsewhere 1,
+   * because more are not possible there. Every number gives the same bits. Ignored with WebGPU.
+   */
+  threads?: number;
   /**
    * Source of adapters. Default: `navigator.gpu`. Node has none: there, give what `create([])` of
    * the npm package webgpu returns.
@@ -313,8 +322,8 @@ export interface ModelOptions extends DeviceOptions {
   fetch?: typeof fetch;
   /**
    * Source of the .wasm module. Default: `../pkg/wgvae_bg.wasm` relative to this module, or
-   * `../pkg/wgvae_cpu_bg.wasm` for the CPU; bundlers find both. Each module is compiled once: only
-   * the first call of any function with this option uses it.
+   * `wgvae_cpu_bg.wasm` or `wgvae_cpu_threads_bg.wasm` there for the CPU; bundlers find them. Each
+   * module is compiled once: only the first call of any function with this option uses it.
    */
   wasm?: WasmSources;
   /**
@@ -1106,6 +1115,7 @@ export interface Progress {
  * - `device-recovered`: the device was lost; the running call continues on a new one.
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  * - `cpu`: there is no WebGPU, or it has no adapter, so the CPU computes, many times slower.
+ * - `threads`: threads on the CPU could not be started, so one computes.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once for each size of its
  *   pictures.
  * - `resized`: a picture is resized as `width`, `height` and `fit` ask, to the size in the message.
@@ -1116,7 +1126,7 @@ export interface Progress {
  *   are. Of a clip: told once.
  */
 export interface Notice {
-  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'cropped' | 'resized' | 'transparent' | 'range';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'threads' | 'cropped' | 'resized' | 'transparent' | 'range';
   message: string;
   /** Length of the file, bytes, for `no-ranges`, if the server tells it. */
   bytes?: number;

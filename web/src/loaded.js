@@ -5,7 +5,7 @@
 import { checkCounts } from './counts.js';
 import { checkKernels, chooseDevice } from './device.js';
 import { startEngine } from './engine.js';
-import { WgvaeError, wgvaeError } from './errors.js';
+import { messageOf, WgvaeError, wgvaeError } from './errors.js';
 import { guarded, hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
@@ -52,13 +52,13 @@ export async function loadModel(options, directions) {
  * @param {AbortSignal} signal
  */
 async function load(options, directions, lifetime, signal) {
-  const { kind, without } = await chooseDevice(options);
+  const { kind, threads, without } = await chooseDevice(options);
   signal.throwIfAborted();
-  const wasm = await startWasm(options.wasm, kind);
+  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
+  const wasm = await startOn(kind, threads, options, access.notify);
   // A broken module ends all running and later calls of this model.
   wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
-  const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
-  if (without) access.notify({ code: 'cpu', message: `${without.message}; so the CPU computes, on one thread, which takes many times as long` });
+  if (without) access.notify({ code: 'cpu', message: `${without.message}; so the CPU computes, which takes many times as long` });
   const model = await openModel(wasm, options, directions, access);
   try {
     signal.throwIfAborted();
@@ -67,6 +67,24 @@ async function load(options, directions, lifetime, signal) {
   } catch (error) {
     model.free();
     throw error;
+  }
+}
+
+/**
+ * Starts the module. Where threads cannot be started that the caller did not ask for, starts the
+ * one with a single thread.
+ * @param {import('./wasm.js').Kind} kind
+ * @param {number | undefined} threads
+ * @param {ModelOptions} options
+ * @param {Access['notify']} notify
+ */
+async function startOn(kind, threads, options, notify) {
+  try {
+    return await startWasm(options.wasm, kind, threads);
+  } catch (error) {
+    if (threads === undefined || threads === 1 || options.threads !== undefined) throw error;
+    notify({ code: 'threads', message: `${messageOf(error)}; so one thread computes instead of ${threads}` });
+    return startWasm(options.wasm, kind);
   }
 }
 

@@ -23,6 +23,9 @@ export const TEXT = [(value) => typeof value === 'string', 'text'];
 export const WHOLE = [isCount, 'a whole number'];
 
 /** @type {Check} */
+const COUNT = [(value) => isCount(value) && value > 0, 'a whole number from 1 on'];
+
+/** @type {Check} */
 export const FLAG = [(value) => typeof value === 'boolean', 'true or false'];
 
 /** @type {Check} */
@@ -53,6 +56,7 @@ export const OF_MODELS = {
   powerPreference: oneOf('high-performance', 'low-power'),
   defaultLimits: FLAG,
   device: undefined,
+  threads: COUNT,
   gpu: undefined,
   kernels: undefined,
   cache: undefined,

@@ -1,14 +1,16 @@
 // @ts-check
-// The wasm modules, one for WebGPU and one for the CPU: each compiled once and started once for any
-// number of models, and started again after it broke.
+// The wasm modules, one for WebGPU and two for the CPU, with one thread and with several: each
+// compiled once and started once for any number of models, and started again after it broke.
 
 import { makeInstance } from '../pkg/wgvae.js';
 import { parseUrl } from './address.js';
 import { corsAdvice } from './answers.js';
 import { WgvaeError, messageOf } from './errors.js';
+import { sharedMemory, startThreads } from './threads.js';
 import { watchCalls } from './watch.js';
 
 /** @typedef {'webgpu' | 'cpu'} Kind what a module computes with */
+/** @typedef {Kind | 'threads'} Name `threads` is the module for the CPU with several threads */
 
 /**
  * A running module. `broken` is aborted when this instance breaks, with the error for all its
@@ -16,10 +18,10 @@ import { watchCalls } from './watch.js';
  * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal, kind: Kind }} Wasm
  */
 
-/** @type {Map<Kind, Promise<WebAssembly.Module>>} */
+/** @type {Map<string, Promise<WebAssembly.Module>>} */
 const compiled = new Map();
 
-/** @type {Map<Kind, Promise<Wasm>>} */
+/** Running modules by their name and number of threads. @type {Map<string, Promise<Wasm>>} */
 const started = new Map();
 
 /**
@@ -27,47 +29,48 @@ const started = new Map();
  * again.
  * @param {import('./index.js').WasmSources} [sources] the .wasm, if not the package's own
  * @param {Kind} [kind]
+ * @param {number} [threads] on the CPU
  * @returns {Promise<Wasm>}
  */
-export function startWasm(sources, kind = 'webgpu') {
-  return once(started, kind, () => start(sourceOf(sources, kind), kind));
+export function startWasm(sources, kind = 'webgpu', threads = 1) {
+  const name = kind === 'cpu' && threads > 1 ? 'threads' : kind;
+  return once(started, `${name} ${threads}`, (key) => start(sourceOf(sources, name), name, threads, key));
 }
 
 /**
- * Returns what was made for `kind`, or makes it. After a failure, the next call makes it again.
+ * Returns what was made for `key`, or makes it. After a failure, the next call makes it again.
  * @template T
- * @param {Map<Kind, Promise<T>>} made
- * @param {Kind} kind
- * @param {() => Promise<T>} make
+ * @param {Map<string, Promise<T>>} made
+ * @param {string} key
+ * @param {(key: string) => Promise<T>} make
  * @returns {Promise<T>}
  */
-function once(made, kind, make) {
-  const known = made.get(kind);
+function once(made, key, make) {
+  const known = made.get(key);
   if (known) return known;
-  const making = make().catch((error) => {
-    made.delete(kind);
+  const making = make(key).catch((error) => {
+    made.delete(key);
     throw error;
   });
-  made.set(kind, making);
+  made.set(key, making);
   return making;
 }
 
 /**
  * Returns the source of one module. A source by itself is that of the module for WebGPU.
  * @param {import('./index.js').WasmSources | undefined} sources
- * @param {Kind} kind
+ * @param {Name} name
  * @returns {import('./index.js').WasmSource | undefined}
  */
-function sourceOf(sources, kind) {
-  if (areNamed(sources)) return sources[kind];
-  return kind === 'webgpu' ? (sources ?? undefined) : undefined;
+function sourceOf(sources, name) {
+  if (areNamed(sources)) return sources[name];
+  return name === 'webgpu' ? (sources ?? undefined) : undefined;
 }
 
 /**
  * True for sources that say for which module each is: a plain object.
  * @param {import('./index.js').WasmSources | undefined} sources
- * @returns {sources is { webgpu?: import('./index.js').WasmSource, cpu?:
- * import('./index.js').WasmSource }}
+ * @returns {sources is { [name in Name]?: import('./index.js').WasmSource }}
  */
 function areNamed(sources) {
   return typeof sources === 'object' && sources !== null && Object.getPrototypeOf(sources) === Object.prototype;
@@ -76,21 +79,23 @@ function areNamed(sources) {
 /**
  * True if the caller's sources have one for this module, or leave it to the package.
  * @param {import('./index.js').WasmSources} sources
- * @param {Kind} kind
+ * @param {Name} name
  */
-export function hasSource(sources, kind) {
-  return areNamed(sources) ? sources[kind] !== undefined || sources.webgpu === undefined : kind === 'webgpu';
+export function hasSource(sources, name) {
+  if (!areNamed(sources)) return name === 'webgpu';
+  return sources[name] !== undefined || Object.values(sources).every((source) => source === undefined);
 }
 
 /**
- * Returns the JavaScript half of a module. That of the CPU is fetched only where it is used.
- * @param {Kind} kind
+ * Returns the JavaScript half of a module. Those of the CPU are fetched only where they are used.
+ * @param {Name} name
  * @returns {Promise<typeof makeInstance>}
  */
-async function makerOf(kind) {
-  if (kind === 'webgpu') return makeInstance;
+async function makerOf(name) {
+  if (name === 'webgpu') return makeInstance;
   try {
-    return /** @type {any} */ (await import('../pkg/wgvae_cpu.js')).makeInstance;
+    const script = await (name === 'cpu' ? import('../pkg/wgvae_cpu.js') : import('../pkg/wgvae_cpu_threads.js'));
+    return /** @type {any} */ (script).makeInstance;
   } catch (cause) {
     throw new WgvaeError('network', `the script of the wasm module for the CPU could not be fetched: ${messageOf(cause)}`, { cause });
   }
@@ -98,46 +103,51 @@ async function makerOf(kind) {
 
 /**
  * @param {import('./index.js').WasmSource | undefined} source
- * @param {Kind} kind
+ * @param {Name} name
+ * @param {number} threads
+ * @param {string} key among the running modules
  * @returns {Promise<Wasm>}
  */
-async function start(source, kind) {
-  const [module, make] = await Promise.all([once(compiled, kind, () => compile(source, kind)), makerOf(kind)]);
+async function start(source, name, threads, key) {
+  const [module, make] = await Promise.all([once(compiled, name, () => compile(source, name)), makerOf(name)]);
   const breaking = new AbortController();
   let panic = '';
   const describe = (/** @type {unknown} */ cause) => {
-    started.delete(kind);
+    started.delete(key);
     const what = panic || messageOf(cause);
     return new WgvaeError('internal', `the wasm module broke, by a bug or for want of memory, and another decoder starts it again: ${what}`, { cause });
   };
+  const memory = name === 'threads' ? sharedMemory() : undefined;
   const instance = make((exports) => watchCalls(exports, breaking, describe));
   try {
-    await instance.init({ module_or_path: module });
+    await instance.init(/** @type {any} */ ({ module_or_path: module, memory }));
   } catch (cause) {
     throw unusable(cause);
   }
   instance.onPanic((/** @type {string} */ text) => { panic = text.replaceAll('\n', ' '); });
-  return { ...instance, broken: breaking.signal, kind };
+  if (memory) await startThreads(/** @type {any} */ (instance), module, memory, threads, breaking.signal);
+  return { ...instance, broken: breaking.signal, kind: name === 'webgpu' ? name : 'cpu' };
 }
 
 /**
  * Returns the address of the package's own module. Bundlers recognise this form, and include the
  * file.
- * @param {Kind} kind
+ * @param {Name} name
  */
-function addressOf(kind) {
-  return kind === 'webgpu' ? new URL('../pkg/wgvae_bg.wasm', import.meta.url) : new URL('../pkg/wgvae_cpu_bg.wasm', import.meta.url);
+function addressOf(name) {
+  if (name === 'webgpu') return new URL('../pkg/wgvae_bg.wasm', import.meta.url);
+  return name === 'cpu' ? new URL('../pkg/wgvae_cpu_bg.wasm', import.meta.url) : new URL('../pkg/wgvae_cpu_threads_bg.wasm', import.meta.url);
 }
 
 /**
  * Returns the compiled module, so that another instance needs no second download.
  * @param {import('./index.js').WasmSource | undefined} source
- * @param {Kind} kind
+ * @param {Name} name
  * @returns {Promise<WebAssembly.Module>}
  */
-async function compile(source, kind) {
+async function compile(source, name) {
   if (source instanceof WebAssembly.Module) return source;
-  const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(kind));
+  const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(name));
   try {
     if (isBytes(where)) return await WebAssembly.compile(where);
     const bytes = await readFile(where);

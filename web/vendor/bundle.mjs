@@ -36,7 +36,7 @@ async function bundle(source, outfile, options) {
     target: 'esnext',
     // Less to fetch. The page's programs keep their names, for those who debug it.
     minifyWhitespace: true,
-    external: ['*/start-worker.js', '*/mediabunny.mjs', '*/wgvae_cpu.js'],
+    external: ['*/start-worker.js', '*/mediabunny.mjs', '*/wgvae_cpu.js', '*/wgvae_cpu_threads.js'],
     logLevel: 'warning',
     ...options,
   });

@@ -31,6 +31,13 @@ const INLINING: &str = "llvm-args=-inline-threshold=15";
 const COPIES_OF_CORES: &str = "llvm-args=-inline-threshold=10 -inlinehint-threshold=50 -locally-hot-callsite-threshold=50 \
      -unroll-threshold=200 -unroll-runtime=0 -unroll-allow-partial=0 -unroll-allow-peeling=0";
 
+/// Arguments with which everything in a module with threads is compiled, the standard library too:
+/// its instances share one memory, which JavaScript makes, with at most all addresses of wasm.
+const SHARED: &str = "-C target-feature=+atomics,+bulk-memory,+mutable-globals,+simd128 \
+     -C link-arg=--shared-memory -C link-arg=--import-memory -C link-arg=--max-memory=4294967296 \
+     -C link-arg=--export=__wasm_init_tls -C link-arg=--export=__tls_size \
+     -C link-arg=--export=__tls_align -C link-arg=--export=__tls_base";
+
 /// Debian's packages of the compiler and of its standard library's source, which must have the same
 /// version.
 const DEBIAN: [&str; 2] = ["rustc-web", "rust-web-src"];
@@ -40,16 +47,22 @@ const DEBIAN: [&str; 2] = ["rustc-web", "rust-web-src"];
 pub(crate) enum Module {
     /// Computes with WebGPU. Size matters most.
     Gpu,
-    /// Computes on the CPU. The kernels' speed matters most.
+    /// Computes on the CPU with one thread. The kernels' speed matters most.
     Cores,
+    /// Computes on the CPU with several threads.
+    Threads,
 }
 
 impl Module {
+    /// All modules, the one that is compiled longest first.
+    pub(crate) const ALL: [Self; 3] = [Self::Threads, Self::Cores, Self::Gpu];
+
     /// Returns cargo's profile, which is also the folder of what it builds.
     fn profile(self) -> &'static str {
         match self {
             Self::Gpu => "web",
             Self::Cores => "web-cores",
+            Self::Threads => "web-threads",
         }
     }
 
@@ -58,6 +71,7 @@ impl Module {
         match self {
             Self::Gpu => "",
             Self::Cores => "cores",
+            Self::Threads => "threads",
         }
     }
 
@@ -65,7 +79,9 @@ impl Module {
     fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Gpu => &["-C", INLINING],
-            Self::Cores => &["-C", "target-feature=+simd128", "-C", COPIES_OF_CORES, "-C", "no-vectorize-loops"],
+            Self::Cores | Self::Threads => {
+                &["-C", "target-feature=+simd128", "-C", COPIES_OF_CORES, "-C", "no-vectorize-loops"]
+            }
         }
     }
 
@@ -75,6 +91,7 @@ impl Module {
         match self {
             Self::Gpu => 472_000,
             Self::Cores => 451_000,
+            Self::Threads => 470_000,
         }
     }
 
@@ -88,6 +105,7 @@ impl Module {
         match self {
             Self::Gpu => "wgvae",
             Self::Cores => "wgvae_cpu",
+            Self::Threads => "wgvae_cpu_threads",
         }
     }
 }
@@ -97,8 +115,13 @@ pub(crate) fn compiler(module: Module) -> Result<Command> {
     let mut cargo = cargo();
     cargo.args(["rustc", "--lib", "--target", TARGET, "--crate-type", "cdylib"]);
     cargo.args(["--profile", module.profile(), "--features", module.features()]);
-    if !has_target() {
-        use_debian(&mut cargo)?;
+    match module {
+        Module::Threads => {
+            cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", SHARED);
+            with_library(&mut cargo)?;
+        }
+        Module::Gpu | Module::Cores if has_target() => {}
+        Module::Gpu | Module::Cores => use_debian(&mut cargo)?,
     }
     cargo.args(["--", "-D", "warnings"]).args(module.flags());
     Ok(cargo)
@@ -113,7 +136,7 @@ pub(crate) fn lint() -> Result<()> {
         );
         return Ok(());
     }
-    for module in [Module::Gpu, Module::Cores] {
+    for module in Module::ALL {
         // In the profile of the tests: macros and build scripts are compiled for it already.
         let mut clippy = cargo();
         clippy.args(["clippy", "--release", "--lib", "--target", TARGET, "--features", module.features()]);
@@ -132,6 +155,22 @@ fn has_target() -> bool {
     succeeds(Command::new("rustup").args(["target", "add", TARGET]))
 }
 
+/// Makes `cargo` compile the standard library itself, from the source that rustup has or can
+/// install now, otherwise from Debian's.
+fn with_library(cargo: &mut Command) -> Result<()> {
+    if !succeeds(Command::new("rustup").args(["component", "add", "rust-src"])) {
+        return use_debian(cargo);
+    }
+    build_library(cargo);
+    Ok(())
+}
+
+/// Adds the arguments for compiling the standard library, which cargo does not have in stable
+/// versions yet.
+fn build_library(cargo: &mut Command) {
+    cargo.args(["-Z", "build-std=std,panic_abort"]).env("RUSTC_BOOTSTRAP", "1");
+}
+
 /// Makes `cargo` compile the standard library itself, from Debian's source with Debian's compiler,
 /// and link with rustup's linker.
 fn use_debian(cargo: &mut Command) -> Result<()> {
@@ -141,11 +180,8 @@ fn use_debian(cargo: &mut Command) -> Result<()> {
     let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
     let linker = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
     ensure!(linker.is_file(), "expected rustup's linker at {}", linker.display());
-    cargo
-        .args(["-Z", "build-std=std,panic_abort"])
-        .env("RUSTC", "/usr/bin/rustc")
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+    build_library(cargo);
+    cargo.env("RUSTC", "/usr/bin/rustc").env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
     Ok(())
 }
 

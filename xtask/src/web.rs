@@ -65,16 +65,15 @@ pub(crate) fn build_with_tools() -> Result<()> {
     check_versions()?;
     let folder = Path::new("web/pkg");
     fs::create_dir_all(folder)?;
-    let [mut gpu, mut cores] = [wasm::compiler(Module::Gpu)?, wasm::compiler(Module::Cores)?];
-    // Both at once, because each uses one core most of the time. Their profiles have folders of
-    // their own, so cargo lets neither wait.
+    let mut compilers = Module::ALL.into_iter().map(wasm::compiler).collect::<Result<Vec<_>>>()?;
+    // All at once, because each uses one core most of the time. Their profiles have folders of
+    // their own, so cargo lets none wait.
     thread::scope(|scope| {
-        let cores = scope.spawn(|| run(&mut cores));
-        let gpu = run(&mut gpu);
-        let cores = cores.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
-        gpu.and(cores)
+        let running: Vec<_> = compilers.iter_mut().map(|compiler| scope.spawn(|| run(compiler))).collect();
+        let ends = running.into_iter().map(|run| run.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
+        ends.collect::<Vec<_>>().into_iter().collect::<Result<()>>()
     })?;
-    for module in [Module::Gpu, Module::Cores] {
+    for module in Module::ALL {
         let budget = module.budget().to_string();
         run(Command::new(tool("xtask-bindgen")).arg(module.path()).arg(folder).args([module.name(), &budget]))?;
     }

@@ -18,7 +18,7 @@ export const SYSTEMS = {
   // Weights and activations are halves; torch's own f16 has an error of 0.0016
   // (tests/fixtures/README.md).
   'wgvae-f16': { module: 'wgvae.js', precision: 'f16', levels: 3, relative: 1e-2 },
-  // One thread, without WebGPU: compare with `--threads 1`.
+  // Without WebGPU, on the threads that ort-wasm has.
   'wgvae-cpu': { module: 'wgvae.js', precision: 'f32', device: 'cpu', ...SINGLE },
   'ort-webgpu': { module: 'ort-webgpu.js', ...SINGLE },
   'ort-wasm': { module: 'ort-wasm.js', ...SINGLE },
