@@ -4,6 +4,8 @@
 
 #![expect(unreachable_pub, reason = "wasm-bindgen exports public functions only")]
 
+#[cfg(not(feature = "cores"))]
+mod about;
 mod checkpoint;
 mod clips;
 #[cfg(feature = "cores")]
@@ -18,12 +20,15 @@ mod images;
 mod latents;
 mod options;
 mod planner;
+#[cfg(not(feature = "cores"))]
 mod preview;
 #[cfg(not(feature = "cores"))]
 mod selftest;
 mod source;
 mod supposed;
 mod vae;
+#[cfg(not(feature = "cores"))]
+mod without_device;
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::RefCell;
@@ -75,19 +80,6 @@ fn tell_panic(panic: &PanicHookInfo<'_>) {
 pub async fn break_down(how: String) {
     assert!(how == "memory", "a panic for tests");
     handle_alloc_error(Layout::new::<u8>());
-}
-
-/// Returns the version of this crate.
-#[wasm_bindgen]
-pub fn version() -> String {
-    env!("CARGO_PKG_VERSION").to_owned()
-}
-
-/// Returns the names of the published models.
-#[wasm_bindgen]
-pub fn families() -> JsValue {
-    let names: Vec<_> = crate::model::config::FAMILIES.iter().map(|family| family.name).collect();
-    to_js(&names)
 }
 
 /// Converts a value to a plain object. Numbers are JavaScript's: byte counts below 2^53 are exact.

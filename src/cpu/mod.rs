@@ -33,7 +33,7 @@ use crate::tensor::Bytes;
 #[derive(Debug, Clone, Default)]
 pub struct CpuOptions {
     /// The number of threads that compute. `None` stands for one for each core that the process may
-    /// use.
+    /// use, in a browser for one. All devices of a browser's module have the threads of the first.
     pub threads: Option<usize>,
     /// The most bytes that all buffers may take. Allocations beyond it fail, as on a host without
     /// more memory.
@@ -63,7 +63,10 @@ impl Cpu {
     /// [`Error::Input`] for zero threads; [`Error::Device`] if the host cannot start them.
     #[cfg_attr(
         target_arch = "wasm32",
-        expect(clippy::arc_with_non_send_sync, reason = "a browser has one thread; natively it is both")
+        expect(
+            clippy::arc_with_non_send_sync,
+            reason = "in a browser it stays on the thread that asks; natively it is both"
+        )
     )]
     pub fn new(options: &CpuOptions) -> Result<Self> {
         let failed =

@@ -27,7 +27,8 @@ pub enum Preparing<'a> {
     },
 }
 
-/// A function that hears this progress. Natively any thread may call it; a browser has one thread.
+/// A function that hears this progress. Natively any thread may call it; in a browser it stays on
+/// its own.
 #[cfg(not(target_arch = "wasm32"))]
 pub type Listener = dyn Fn(Preparing<'_>) + Send + Sync;
 /// A function that hears this progress.

@@ -1,10 +1,14 @@
 //! The shader files in the module: their code without comments and indentation. Comments would add
 //! 7 KB to the download of a page, indentation half of one.
 
-/// Returns the code of a file in `shaders/`, by its stem.
+/// Returns the code of a file in `shaders/`, by its stem; nothing in a module that computes on the
+/// CPU.
 macro_rules! embedded {
     ($stem:expr) => {{
+        #[cfg(not(all(target_arch = "wasm32", feature = "cores")))]
         const TEXT: &str = include_str!(concat!("../../shaders/", $stem, ".wgsl"));
+        #[cfg(all(target_arch = "wasm32", feature = "cores"))]
+        const TEXT: &str = "";
         const ROOMY: ([u8; TEXT.len()], usize) = $crate::kernels::embedded::code(TEXT);
         const CODE: [u8; ROOMY.1] = $crate::kernels::embedded::code(TEXT).0;
         match std::str::from_utf8(&CODE) {

@@ -46,7 +46,7 @@ use crate::plan::schedule::Schedule;
 use crate::plan::slots;
 use crate::plan::spill::{self, May, Unplaced};
 use crate::plan::uses::Uses;
-use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, Weights, liveness, lower, memory};
+use crate::plan::{BufferUse, Memory, Plan, PlanOptions, Step, liveness, lower, memory};
 use crate::tensor::Bytes;
 
 /// Largest chunk is the budget divided by `COARSEST`: larger chunks leave too little choice.
@@ -187,7 +187,7 @@ impl Search<'_> {
         let start = Start::whole(&nodes, &cut, &mut self.work_limit)?;
         let retention = self.cheapest(&nodes, &cut, &start, room - room / 8)?;
         let mut lowered = self.lower(&nodes, retention.schedule, &cut, None)?;
-        if cut.parking {
+        if cut.parks() {
             self.park(&mut lowered, &cut, Bytes(room))?;
         } else {
             lowered.spill(&cut, Bytes(room))?;
@@ -201,19 +201,16 @@ impl Search<'_> {
     /// would take at least `most` seconds.
     fn fit(&mut self, cut: &PlanOptions, budget: Bytes, most: f64) -> Option<Plan> {
         let nodes = nodes(self.fused, self.limits, cut).ok()?;
-        let weights = match cut.weights {
-            Weights::Device => nodes.iter().map(|node| node.weights).sum(),
-            Weights::Host => 0,
-        };
+        let weights = if cut.fetches_weights() { 0 } else { nodes.iter().map(|node| node.weights).sum() };
         // The rest is room for parameters, staging, and bytes lost in slots; the first plan shows
         // how much they take.
         let room = (budget.0 - budget.0 / 16).checked_sub(weights)?;
-        let most_room = if cut.parking { budget.0 - weights } else { room };
+        let most_room = if cut.parks() { budget.0 - weights } else { room };
         if most_room < least_room(&nodes, cut) {
             return None;
         }
         let whole = Start::whole(&nodes, cut, &mut self.work_limit)?;
-        let plan = if cut.parking {
+        let plan = if cut.parks() {
             self.fit_parked(&nodes, cut, &whole, (budget, room))
         } else {
             self.fit_recomputed(&nodes, cut, &whole, (budget, room), most)
@@ -334,12 +331,12 @@ impl Search<'_> {
         // there over several passes: plans of SD 1.5 moved two thirds of twice the excess.
         let seconds = |retention: &Retention| moving(retention, retention.excess(room) * 4 / 3);
         let kept = &all.retention;
-        if cut.parking && seconds(kept) <= MOVING_IS_CHEAP * moving(kept, 0) {
+        if cut.parks() && seconds(kept) <= MOVING_IS_CHEAP * moving(kept, 0) {
             return Some(kept.clone());
         }
         let mut within = |room| retention::within(nodes, all, cut, room, &mut self.work_limit);
         let own = within(room);
-        if !cut.parking {
+        if !cut.parks() {
             return own;
         }
         let more = [room.saturating_add(room / 2), room.saturating_mul(3)].map(within);
@@ -365,7 +362,7 @@ impl Search<'_> {
         let mut plan = lowered.ok()?;
         let timestamps = cut.profile && self.limits.timestamp_query;
         let beside = || memory::most_beside_slots(&plan, timestamps, cut.other_weights, cut.weights);
-        let beside = if cut.parking { beside() } else { Bytes(0) };
+        let beside = if cut.parks() { beside() } else { Bytes(0) };
         let (steps, buffers) = (std::mem::take(&mut plan.steps), std::mem::take(&mut plan.buffers));
         Some(Lowered { schedule, steps, buffers, plan, beside })
     }
@@ -409,7 +406,7 @@ impl Lowered {
     /// Makes the plan without slots. If the weights come from the host, they leave and come back,
     /// so that at no step more than `room` bytes exist. Returns `None` if that is not enough.
     fn spill(&mut self, cut: &PlanOptions, room: Bytes) -> Option<()> {
-        if cut.weights == Weights::Device {
+        if !cut.fetches_weights() {
             self.plan.steps.clone_from(&self.steps);
             self.plan.buffers.clone_from(&self.buffers);
             return Some(());
@@ -470,7 +467,7 @@ fn cut(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, budget: Byte
     let least = rows.max().unwrap_or_default() * options.storage.vec4_bytes();
     let choice = options.choice(limits);
     let mut chunk = (budget.0 / parts.chunk).max(least).min(options.chunk_limit.0);
-    if options.parking && (1..=chunk).contains(&least) {
+    if options.parks() && (1..=chunk).contains(&least) {
         // Widths and channels are mostly powers of two apart, so all chunks have the same size.
         chunk = least << (chunk / least).ilog2();
     }
@@ -494,13 +491,13 @@ fn least_room(nodes: &[Node], cut: &PlanOptions) -> u64 {
         |stage: usize, index: usize| u64::from(nodes[stage].partition.chunk(index).count()) * nodes[stage].row_bytes;
     let least = |(stage, node): (usize, &Node)| {
         let scratch = node.scratch;
-        if cut.parking {
+        if cut.parks() {
             return (scratch.v + scratch.m + scratch.filter_part).max(chunk(stage, 0));
         }
         let read = node.reads.iter().flat_map(|read| read.chunks(0).map(|index| (read.stage, index)));
         let read: Set<(usize, usize)> = read.collect();
         let read: u64 = read.into_items().into_iter().map(|(stage, index)| chunk(stage, index)).sum();
-        let weights = if cut.weights == Weights::Host { node.weights } else { 0 };
+        let weights = if cut.fetches_weights() { node.weights } else { 0 };
         let own = if node.replaces.is_none() { chunk(stage, 0) } else { 0 };
         scratch.without_filters() + scratch.filters + weights + read + own
     };
@@ -519,7 +516,7 @@ mod tests {
     use super::*;
     use crate::model::config::{Family, LatentSpace};
     use crate::model::networks::decoder;
-    use crate::plan::{Output, fuse};
+    use crate::plan::{Output, Weights, fuse};
     use crate::tensor::{Size, Storage};
 
     #[test]

@@ -135,7 +135,21 @@ pub enum Weights {
     Host,
 }
 
+/// False in a module that computes on the CPU. There, no plan moves anything to host memory, so the
+/// compiler drops the code for it.
+const MAY_MOVE: bool = cfg!(not(all(target_arch = "wasm32", feature = "cores")));
+
 impl PlanOptions {
+    /// True if activations may wait in host memory.
+    pub(super) fn parks(&self) -> bool {
+        self.parking && MAY_MOVE
+    }
+
+    /// True if weights are read from host memory when they are needed.
+    pub(super) fn fetches_weights(&self) -> bool {
+        self.weights == Weights::Host && MAY_MOVE
+    }
+
     /// Returns the defaults for `storage` and `output`.
     pub fn new(storage: Storage, output: Output) -> Self {
         Self {

@@ -8,9 +8,9 @@ use crate::device::{Cpu, CpuOptions};
 
 #[wasm_bindgen(js_class = Device)]
 impl WebDevice {
-    /// Opens the CPU. A module with threads makes as many as it is told at the first call, and each
-    /// must be run by a worker before the device is used. Another module computes on the thread
-    /// that runs it.
+    /// Opens the CPU. In a module with threads, the first call makes `threads` threads, and a
+    /// worker must run each of them before the device is used. Without threads, the module computes
+    /// on the thread that runs it.
     pub fn cores(threads: Option<usize>) -> Result<Self> {
         Ok(Self { device: Cpu::new(&CpuOptions { threads, ..CpuOptions::default() })?.into() })
     }

@@ -1,26 +1,24 @@
-//! Plans for JavaScript: for a model on a device, or for a model and a device that need not exist.
+//! Plans for JavaScript.
 
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use super::latents::latent_facts;
 use super::options::WebOptions;
-use super::supposed::Supposed;
 use super::vae::WebVae;
-use super::{Result, from_js, to_js};
+use super::{Result, to_js};
 use crate::direction::Direction;
-use crate::model::config::{AutoencoderConfig, LatentSpace, PaddingMode};
-use crate::named::Named;
+use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::plan::{Plan, PlanFacts, RunFacts};
 use crate::tensor::Bytes;
-use crate::vae::{Frames, LoadOptions, Planner, Plans};
+use crate::vae::{Frames, Planner, Plans};
 
 /// A planner of decodes and encodes, which also works while a job runs.
 #[wasm_bindgen(js_name = Planner)]
 #[derive(Debug)]
 pub struct WebPlanner {
-    planner: Planner,
-    space: LatentSpace,
+    pub(super) planner: Planner,
+    pub(super) space: LatentSpace,
 }
 
 /// A plan, or the plan of the tiles that take the most memory.
@@ -109,24 +107,6 @@ impl WebPlanner {
 
 #[wasm_bindgen(js_class = Planner)]
 impl WebPlanner {
-    /// Makes a planner for a model and a device that need not exist. `preview_rate`: see
-    /// [`crate::Checkpoint::at_preview_rate`]; `border`: see [`crate::Checkpoint::with_border`].
-    pub fn suppose(options: &JsValue, preview_rate: bool, border: Option<String>) -> Result<Self> {
-        let supposed: Supposed = from_js("plan options", options)?;
-        let (mut config, limits) = (supposed.config()?, supposed.limits()?);
-        if let Some(border) = border {
-            config.set_border(PaddingMode::named(&border)?)?;
-        }
-        if preview_rate {
-            config.set_preview_rate()?;
-        }
-        let Supposed { direction: directions, precision, unscaled, weights_on_host, .. } = supposed;
-        let clips = supposed.clips && config.has_time();
-        let options = LoadOptions { directions, precision, weights_on_host, clips };
-        let planner = Planner::without_device(config, limits, options)?;
-        Ok(Self { planner, space: LatentSpace::from_unscaled(unscaled) })
-    }
-
     /// Returns facts about the latents: channels, pixels for each, and whether there is a time
     /// axis.
     pub fn latents(&self) -> JsValue {

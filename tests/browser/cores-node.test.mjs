@@ -66,12 +66,19 @@ describe('the package in Node, without WebGPU', () => {
     assert.match(two.name, /^CPU \(2 threads/);
     assert.match(all.name, new RegExp(`^CPU \\(${Math.min(availableParallelism(), 16)} thread`));
 
-    const module = /** @type {any} */ (await startWasm(undefined, 'cpu', 2));
+    const running = async () => /** @type {any} */ (await startWasm(undefined, 'cpu', 2));
+    const module = await running();
     assert.throws(() => module.breakThread(), { code: 'internal', message: /a thread that computes has ended/ });
     await assert.rejects(two.decoder.decode(latents, { output: 'raw' }), { code: 'internal' });
     await Promise.all([one, two, all].map(({ decoder }) => decoder.destroy()));
-    const again = await decoded(2);
-    assert.deepEqual(again.data, one.data);
-    await again.decoder.destroy();
+    const second = await decoded(2);
+    assert.deepEqual(second.data, one.data);
+    // As the worker of a thread does that ends while the decode waits for it.
+    (await running()).threadBroke();
+    await assert.rejects(second.decoder.decode(latents, { output: 'raw' }), { code: 'internal', message: /a thread that computes has ended/ });
+    await second.decoder.destroy();
+    const third = await decoded(2);
+    assert.deepEqual(third.data, one.data);
+    await third.decoder.destroy();
   });
 });

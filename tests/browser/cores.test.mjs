@@ -124,7 +124,7 @@ inBrowsers({ models: [MODEL, LARGE], clips: [CLIP] }, (session) => {
     }, folder(), CLIENT);
     const { threads, ...others } = found;
     assert.deepEqual(others, { right: [true, true], limits: 0, name: 'CPU (1 thread, SIMD128)', devices: 0 });
-    assert.match(threads, /^input: threads: expected 1, because threads share memory only in pages with cross-origin isolation.*, found 2$/);
+    assert.match(threads, /^input: threads: expected 1, because only workers of pages with cross-origin isolation.*, found 2$/);
   });
 
   it('is chosen where there is no WebGPU, which a notice says, and refuses what only shaders have', async () => {

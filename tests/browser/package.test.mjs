@@ -190,8 +190,9 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL], isolate: true }, (session) =>
       const before = session.server.seen().length;
       await decodesAt(session, session.server.url(`/page/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}`));
       const asked = session.server.seen().slice(before).map(({ path }) => path).filter((path) => !path.startsWith('/models/') && path !== '/page/index.html');
-      // Each thread asks for its script.
-      assert.deepEqual([...new Set(asked)].sort(), files.map((file) => `/package/${file}`).sort(), `${script} on ${device}`);
+      // Each thread asks for its scripts.
+      const others = asked.filter((path, index) => asked.indexOf(path) === index || !threads.some((file) => path.endsWith(file)));
+      assert.deepEqual(others.sort(), files.map((file) => `/package/${file}`).sort(), `${script} on ${device}`);
     }
     await session.closePage();
   });
@@ -211,10 +212,13 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL], isolate: true }, (session) =>
           await decoder.destroy();
           sizes.push(`${width}x${height}`);
         }
+        const onCpu = await there.createDecoder({ ...model, device: 'cpu', threads: 2, worker });
+        sizes.push(onCpu.info.adapter.name);
+        await onCpu.destroy();
         worker.terminate();
         return sizes;
       }, cdn.url('/package/dist/index.js'), cdn.url('/package/dist/worker.js'), cdn.url('/package/dist/worker-host.js'), `../models/${MODEL}/`);
-      assert.deepEqual(found, ['88x40', '88x40']);
+      assert.deepEqual(found, ['88x40', '88x40', 'CPU (2 threads, SIMD128)']);
     } finally {
       await session.closePage();
       await cdn.close();
@@ -309,7 +313,7 @@ async function decodes(session, folder, ways) {
 async function decodesBeside(session, folder) {
   for (const module of ['wgvae_bg.wasm', 'wgvae_cpu_bg.wasm']) await cp(join(PACKAGE, 'pkg', module), join(folder, module));
   await cp(join(HERE, 'app', 'index.html'), join(folder, 'index.html'));
-  // A bundle that is told where modules are, and of none with threads, has one.
+  // The bundle passes no module with threads, so one thread computes.
   await decodes(session, folder, ways.map((way) => ({ ...way, module: way.module.replace('_threads', '') })));
 }
 

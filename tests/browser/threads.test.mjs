@@ -64,21 +64,46 @@ inBrowsers({ isolate: true, models: [MODEL, LARGE] }, (session) => {
     assert.deepEqual(found, { error: 'enough', right: [true, true], threads: found.cores, cores: found.cores });
   });
 
+  it('computes on one thread if others do not start, which a notice says, unless they were asked for', async () => {
+    session.server.route('/web/src/thread.js', { bytes: 'throw new Error("not today");', type: 'text/javascript' });
+    try {
+      const found = await session.run(async (folder, client) => {
+        const { createDecoder } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+        const files = { device: /** @type {const} */ ('cpu'), model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` };
+        /** @type {string[]} */
+        const notices = [];
+        const decoder = await createDecoder({ ...files, onNotice: ({ code, message }) => notices.push(`${code}: ${message}`) });
+        const right = await lab.isRight(folder, await decoder.decode(`${folder}latents.safetensors`, { output: 'image-data' }));
+        const { name } = decoder.info.adapter;
+        await decoder.destroy();
+        const { error } = await lab.outcome(createDecoder({ ...files, threads: 2 }));
+        return { notices, right, name, error: `${error?.code}: ${error?.message}` };
+      }, session.model(`${MODEL}/`), CLIENT);
+      const { notices, error, ...others } = found;
+      assert.equal(notices.length, 1);
+      assert.match(notices[0], /^threads: a thread did not start: .*not today; so one thread computes instead of \d+$/);
+      assert.match(error, /^internal: a thread did not start: .*not today$/);
+      assert.deepEqual(others, { right: true, name: 'CPU (1 thread, SIMD128)' });
+    } finally {
+      session.server.unroute('/web/src/thread.js');
+    }
+  });
+
   it('has one thread on the thread of a page, which may not wait, and refuses more', async () => {
     const found = await session.run(async (folder) => {
       const decoder = await lab.open(folder, { device: 'cpu' });
       const { name } = decoder.info.adapter;
       await decoder.destroy();
       const errors = [];
-      for (const threads of [2, 0, 1.5, '2']) {
+      for (const threads of [2, 0, 256, 1.5, '2']) {
         const { error } = await lab.outcome(lab.open(folder, { device: 'cpu', threads: /** @type {any} */ (threads) }));
         errors.push(`${error?.code}: ${error?.message}`);
       }
       return { name, errors };
     }, session.model(`${MODEL}/`));
     assert.equal(found.name, 'CPU (1 thread, SIMD128)');
-    assert.match(found.errors[0], /^input: threads: expected 1, because a page's own thread may not wait for others; use wgvae\/worker, found 2$/);
-    for (const error of found.errors.slice(1)) assert.match(error, /^input: threads: expected a whole number from 1 on, found/);
+    assert.match(found.errors[0], /^input: threads: expected 1, because only workers of pages with cross-origin isolation.*, found 2$/);
+    for (const error of found.errors.slice(1)) assert.match(error, /^input: threads: expected a whole number from 1 to 255, found/);
   });
 });
 

@@ -76,10 +76,15 @@ async function answer(request, path) {
   const cache = await caches.open(await name);
   const kept = await cache.match(new URL(path, root));
   // The browser may have evicted it.
-  if (!kept) return fetch(request);
-  const headers = new Headers(kept.headers);
+  const found = kept ? await part(request, kept) : await fetch(request);
+  return request.mode === 'navigate' || request.destination === 'worker' ? isolated(found) : found;
+}
+
+/** @param {Response} found */
+function isolated(found) {
+  const headers = new Headers(found.headers);
   for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
-  return part(request, new Response(kept.body, { headers }));
+  return new Response(found.body, { status: found.status, headers });
 }
 
 /**

@@ -69,7 +69,7 @@ export async function chooseDevice(options) {
   const { lack: without } = await findAdapter(options);
   if (!without) return { kind: 'webgpu' };
   // The caller has told where the module for WebGPU is, and has none for the CPU.
-  if (options.wasm && !hasSource(options.wasm, 'cpu')) throw without;
+  if (options.wasm && !hasSource(options.wasm, 'cpu') && !hasSource(options.wasm, 'threads')) throw without;
   return { kind: 'cpu', threads: threadsOf(options), without };
 }
 
@@ -78,7 +78,7 @@ export async function chooseDevice(options) {
  * @param {import('./index.js').ModelOptions} options
  */
 function threadsOf({ threads, wasm }) {
-  // The caller has told where modules are, and has none for threads.
+  // The caller gives sources of modules, but none for threads.
   if (threads === undefined && wasm && !hasSource(wasm, 'threads')) return 1;
   return countThreads(threads);
 }

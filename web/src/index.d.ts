@@ -213,12 +213,6 @@ export interface DeviceOptions {
    */
   device?: GPUDevice | 'auto' | 'webgpu' | 'cpu';
   /**
-   * Number of threads on the CPU, which share the memory of one module. Default: one for each core,
-   * at most 16, in workers of pages with cross-origin isolation, in Node and in Deno; elsewhere 1,
-   * because more are not possible there. Every number gives the same bits. Ignored with WebGPU.
-   */
-  threads?: number;
-  /**
    * Source of adapters. Default: `navigator.gpu`. Node has none: there, give what `create([])` of
    * the npm package webgpu returns.
    */
@@ -308,6 +302,13 @@ export interface ModelOptions extends DeviceOptions {
    * its kernels in `choice`.
    */
   kernels?: 'tuned' | 'rules' | Kernels;
+  /**
+   * Number of threads on the CPU, which share the memory of one module, 1 to 255. Default: one for
+   * each core, at most 16, in workers of pages with cross-origin isolation, in Node and in Deno;
+   * elsewhere 1, because more are not possible there. Every number gives the same bits. Ignored
+   * with WebGPU.
+   */
+  threads?: number;
   /**
    * True to cache the needed parts of addresses in the origin private file system, by address and
    * ETag, also from servers without HTTP Range. Without an ETag or Last-Modified, nothing is

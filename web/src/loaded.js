@@ -56,6 +56,7 @@ async function load(options, directions, lifetime, signal) {
   signal.throwIfAborted();
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
   const wasm = await startOn(kind, threads, options, access.notify);
+  wasm.broken.throwIfAborted();
   // A broken module ends all running and later calls of this model.
   wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
   if (without) access.notify({ code: 'cpu', message: `${without.message}; so the CPU computes, which takes many times as long` });

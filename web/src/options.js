@@ -23,7 +23,7 @@ export const TEXT = [(value) => typeof value === 'string', 'text'];
 export const WHOLE = [isCount, 'a whole number'];
 
 /** @type {Check} */
-const COUNT = [(value) => isCount(value) && value > 0, 'a whole number from 1 on'];
+const THREADS = [(value) => isCount(value) && value > 0 && value < 256, 'a whole number from 1 to 255'];
 
 /** @type {Check} */
 export const FLAG = [(value) => typeof value === 'boolean', 'true or false'];
@@ -56,7 +56,7 @@ export const OF_MODELS = {
   powerPreference: oneOf('high-performance', 'low-power'),
   defaultLimits: FLAG,
   device: undefined,
-  threads: COUNT,
+  threads: THREADS,
   gpu: undefined,
   kernels: undefined,
   cache: undefined,

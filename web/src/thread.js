@@ -20,7 +20,7 @@ port.onmessage = async ({ data: { module, memory } }) => {
   try {
     instance.runThread();
   } catch (error) {
+    console.error(`${error}`);
     instance.threadBroke();
-    throw error;
   }
 };

@@ -3,6 +3,11 @@
 
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 
+/**
+ * The used methods of a worker of the web or of Node.
+ * @typedef {{ postMessage: (message: unknown) => void, terminate: () => unknown }} Port
+ */
+
 /** Most threads that are started unasked. */
 const MOST = 16;
 
@@ -19,12 +24,13 @@ const LIMITS = [65_536, 32_768, 16_384];
  * Returns the reason why the module can have only one thread here, if there is one.
  * @returns {string | undefined}
  */
-export function withoutThreads() {
-  if ('document' in globalThis) return 'a page\'s own thread may not wait for others; use wgvae/worker';
-  if (!(globalThis.crossOriginIsolated ?? 'SharedArrayBuffer' in globalThis)) {
-    return 'threads share memory only in pages with cross-origin isolation: the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
-  }
-  return undefined;
+function reasonForOne() {
+  const places = 'only workers of pages with cross-origin isolation may have several: use wgvae/worker, and the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
+  // A page's own thread may not wait for others.
+  if ('document' in globalThis) return places;
+  if (!(globalThis.crossOriginIsolated ?? 'SharedArrayBuffer' in globalThis)) return places;
+  // What wasm-bindgen has in its place, a worker from a blob, may be forbidden, and then hangs.
+  return 'waitAsync' in Atomics ? undefined : 'this browser is too old: it has no Atomics.waitAsync';
 }
 
 /**
@@ -33,8 +39,8 @@ export function withoutThreads() {
  * @param {number | undefined} wanted
  */
 export function countThreads(wanted) {
-  if (wanted === undefined) return withoutThreads() ? 1 : Math.min(cores(), MOST);
-  const reason = wanted > 1 && withoutThreads();
+  if (wanted === undefined) return reasonForOne() ? 1 : Math.min(cores(), MOST);
+  const reason = wanted > 1 && reasonForOne();
   if (reason) throw mismatch('input', 'threads', `1, because ${reason}`, `${wanted}`);
   return wanted;
 }
@@ -83,8 +89,7 @@ export async function startThreads(instance, module, memory, count, signal) {
 
 /**
  * Starts a worker. Its `answer` comes when its instance of the module is there.
- * @returns {{ worker: Pick<Worker, 'postMessage'> & { terminate: () => unknown }, answer:
- * Promise<void> }}
+ * @returns {{ worker: Port, answer: Promise<void> }}
  */
 function open() {
   const native = globalThis.process?.getBuiltinModule?.('node:worker_threads');
@@ -92,11 +97,11 @@ function open() {
 }
 
 function openWeb() {
-  // Bundlers recognise this form, and include the file.
-  const worker = new Worker(new URL('../src/thread.js', import.meta.url), { type: 'module', name: 'wgvae thread' });
+  const worker = webWorker();
   /** @type {Promise<void>} */
   const answer = new Promise((resolve, reject) => {
     worker.onmessage = ({ data: problem }) => (problem ? reject(problem) : resolve());
+    worker.onmessageerror = () => reject('it sent nothing that could be read');
     worker.onerror = (event) => {
       event.preventDefault();
       reject(event.message ?? 'its script could not be loaded');
@@ -106,15 +111,29 @@ function openWeb() {
 }
 
 /**
+ * Returns a new worker. If the package comes from another origin, such as a CDN's, a script of this
+ * one imports it, because browsers start no other.
+ */
+function webWorker() {
+  const own = import.meta.url;
+  // Bundlers recognise this form, and include the file.
+  if (new URL(own).origin === globalThis.origin) return new Worker(new URL('../src/thread.js', import.meta.url), { type: 'module', name: 'wgvae thread' });
+  const script = `import ${JSON.stringify(own.replace(/[^/]*\/[^/]*$/, 'src/thread.js'))};`;
+  return new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module', name: 'wgvae thread' });
+}
+
+/**
  * Starts a worker of Node, which does not keep the process from ending.
  * @param {typeof import('node:worker_threads')} native
  */
 function openNative({ Worker }) {
-  const worker = new Worker(new URL('../src/thread.js', import.meta.url));
+  // Without the options of the process, some of which are not for workers.
+  const worker = new Worker(new URL('../src/thread.js', import.meta.url), { execArgv: [] });
   /** @type {Promise<void>} */
   const answer = new Promise((resolve, reject) => {
     worker.once('message', (problem) => (problem ? reject(problem) : resolve()));
     worker.once('error', reject);
+    worker.once('exit', (code) => reject(`it ended with code ${code}`));
   });
   return { worker, answer: answer.finally(() => worker.unref()) };
 }

@@ -14,7 +14,7 @@ import { watchCalls } from './watch.js';
 
 /**
  * A running module. `broken` is aborted when this instance breaks, with the error for all its
- * calls. Both modules have the same functions, but for those that open and measure devices.
+ * calls. All modules have the same functions, but for those that open and measure devices.
  * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal, kind: Kind }} Wasm
  */
 

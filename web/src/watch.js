@@ -12,6 +12,9 @@ import { orAborted } from './queue.js';
  */
 const NOTHING = Object.freeze([]);
 
+/** Part of the names of exports that the event loop calls. */
+const CALLED_BACK = '__closures__';
+
 /**
  * Returns the exports of an instance, with its functions supervised.
  * @template {object} T
@@ -22,8 +25,11 @@ const NOTHING = Object.freeze([]);
  */
 export function watchCalls(exports, breaking, describe) {
   const { signal } = breaking;
-  /** @param {(...parameters: unknown[]) => unknown} call */
-  const watched = (call) => (/** @type {unknown[]} */ ...parameters) => {
+  /**
+   * @param {string} name
+   * @param {(...parameters: unknown[]) => unknown} call
+   */
+  const watched = (name, call) => (/** @type {unknown[]} */ ...parameters) => {
     // Listeners of the browser, and code that frees objects, may still call.
     if (signal.aborted) return NOTHING;
     try {
@@ -31,9 +37,12 @@ export function watchCalls(exports, breaking, describe) {
       return result instanceof Promise ? orAborted(result, signal) : result;
     } catch (cause) {
       breaking.abort(describe(cause));
-      throw signal.reason;
+      if (!name.includes(CALLED_BACK)) throw signal.reason;
+      // Whoever waits hears of it by the signal. An error that nobody catches would end Node.
+      console.error(`${cause}`);
+      return NOTHING;
     }
   };
-  const entries = Object.entries(exports).map(([name, value]) => [name, typeof value === 'function' ? watched(value) : value]);
+  const entries = Object.entries(exports).map(([name, value]) => [name, typeof value === 'function' ? watched(name, value) : value]);
   return Object.fromEntries(entries);
 }

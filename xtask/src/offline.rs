@@ -12,7 +12,7 @@ const PROGRAM: &str = "web/page/offline-worker.js";
 
 /// Files that a visitor without a network needs, as paths in `dist/` or beginnings of them: the
 /// page, its text and the demo.
-const KEPT: [&str; 21] = [
+const KEPT: [&str; 23] = [
     "index.html",
     "reports.html",
     "manual.html",
@@ -25,11 +25,12 @@ const KEPT: [&str; 21] = [
     "web/page/style.css",
     "web/page/worker.js",
     "web/src/worker-host.js",
-    // The module that it starts is not kept: without a network one thread computes.
     "web/src/thread.js",
     "web/pkg/wgvae_bg.wasm",
     "web/pkg/wgvae_cpu.js",
     "web/pkg/wgvae_cpu_bg.wasm",
+    "web/pkg/wgvae_cpu_threads.js",
+    "web/pkg/wgvae_cpu_threads_bg.wasm",
     "web/vendor/",
     "web/package.json",
     "assets/icon",
@@ -92,6 +93,8 @@ mod tests {
             "index.html",
             "web/pkg/wgvae_bg.wasm",
             "web/pkg/wgvae_cpu.js",
+            "web/pkg/wgvae_cpu_threads_bg.wasm",
+            "web/src/thread.js",
             "web/page/main.js",
             "assets/demo/latents.safetensors",
             "crates/memory-report/src/view/report.css",

@@ -18,7 +18,7 @@ static WAITING: Mutex<Vec<ThreadBuilder>> = Mutex::new(Vec::new());
 /// True after a worker has ended by a panic or a failed allocation.
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
-/// Time after which a thread that waits looks whether a worker has ended.
+/// Interval at which a waiting thread checks for a broken worker.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The pool of threads that all devices of the module use.
@@ -28,8 +28,8 @@ pub(in crate::cpu) struct Threads {
 }
 
 impl Threads {
-    /// Makes the pool, of `count` threads or one, and lets it use vectors. Returns the pool that is
-    /// there after the first call.
+    /// Makes the pool of `count` threads, or one, and lets it use vectors. Later calls return the
+    /// same pool and ignore `count`.
     pub(in crate::cpu) fn start(count: Option<usize>) -> Result<Self, ThreadPoolBuildError> {
         pulp::wasm::enable_simd128();
         let mut made = lock(&POOL);
