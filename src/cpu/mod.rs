@@ -32,8 +32,8 @@ use crate::tensor::Bytes;
 /// Options of the host as a device.
 #[derive(Debug, Clone, Default)]
 pub struct CpuOptions {
-    /// The number of threads that compute. `None` stands for one for each core that the process may
-    /// use, in a browser for one. All devices of a browser's module have the threads of the first.
+    /// The number of threads that compute. `None` means one thread for each core that the process
+    /// may use; in a browser, one thread. There, all devices share the threads of the first.
     pub threads: Option<usize>,
     /// The most bytes that all buffers may take. Allocations beyond it fail, as on a host without
     /// more memory.
@@ -65,7 +65,7 @@ impl Cpu {
         target_arch = "wasm32",
         expect(
             clippy::arc_with_non_send_sync,
-            reason = "in a browser it stays on the thread that asks; natively it is both"
+            reason = "in a browser it stays on one thread; natively it is `Send` and `Sync`"
         )
     )]
     pub fn new(options: &CpuOptions) -> Result<Self> {

@@ -1,15 +1,8 @@
 //! Numbers as plans store them: f32, or halves. Kernels compute in f32.
 
-#[cfg(not(target_arch = "wasm32"))]
 mod halves;
 
 use pulp::Simd;
-
-/// Halves. A browser's module has only f32, to stay small, and refuses other plans.
-#[cfg(not(target_arch = "wasm32"))]
-pub(super) type Half = half::f16;
-#[cfg(target_arch = "wasm32")]
-pub(super) type Half = f32;
 
 /// A stored number. Vectors of them are read and written as f32.
 pub(super) trait Stored: bytemuck::Pod + Send + Sync {

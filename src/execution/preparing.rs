@@ -27,8 +27,8 @@ pub enum Preparing<'a> {
     },
 }
 
-/// A function that hears this progress. Natively any thread may call it; in a browser it stays on
-/// its own.
+/// A function that hears this progress. Natively any thread may call it; in a browser, the thread
+/// that set it.
 #[cfg(not(target_arch = "wasm32"))]
 pub type Listener = dyn Fn(Preparing<'_>) + Send + Sync;
 /// A function that hears this progress.

@@ -1,8 +1,8 @@
 //! The shader files in the module: their code without comments and indentation. Comments would add
 //! 7 KB to the download of a page, indentation half of one.
 
-/// Returns the code of a file in `shaders/`, by its stem; nothing in a module that computes on the
-/// CPU.
+/// Returns the code of a file in `shaders/`, by its stem. In a module for the CPU the text is
+/// empty.
 macro_rules! embedded {
     ($stem:expr) => {{
         #[cfg(not(all(target_arch = "wasm32", feature = "cores")))]

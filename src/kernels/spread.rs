@@ -18,7 +18,7 @@ pub(super) fn spread<T: Send, S>(
             work(&mut state, item);
         }
     };
-    // A browser's module cannot start threads.
+    // In a browser, Rust cannot start threads.
     if threads < 2 || cfg!(target_arch = "wasm32") {
         return run();
     }

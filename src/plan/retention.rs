@@ -12,10 +12,10 @@ use std::borrow::Cow;
 
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::ordered::Set;
+use crate::plan::PlanOptions;
 use crate::plan::bounds::WorkLimit;
 use crate::plan::node::{Node, pass_scratch};
 use crate::plan::schedule::{RetainedChunks, Schedule, Traced};
-use crate::plan::{PlanOptions, Weights};
 
 /// A schedule with the memory that it takes.
 #[derive(Debug, Clone)]
@@ -96,10 +96,7 @@ fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOp
     let (sizes, own_filters) = pass_scratch(nodes, stages, options);
     let sum = |of: fn(&Node) -> u64| stages.iter().map(|stage| of(&nodes[*stage])).sum::<u64>();
     let filters = if own_filters { sum(|node| node.scratch.filters) } else { sizes.filters };
-    let weights = match options.weights {
-        Weights::Device => 0,
-        Weights::Host => sum(|node| node.weights),
-    };
+    let weights = if options.fetches_weights() { sum(|node| node.weights) } else { 0 };
     // Tables of norms are few and small. Every stage of a pass may read one.
     let norms = stages.len() as u64 * 1024 * NORM_VEC4_BYTES;
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments

@@ -143,21 +143,15 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     check_size("image", latents)
 }
 
-/// Checks that a device has the hardware's half type, if `storage` needs it, and that the module
-/// has kernels for the storage: a browser's module for the CPU has those of f32 alone.
+/// Checks that a device has the hardware's half type, if `storage` needs it.
 ///
 /// # Errors
 /// [`Error::Input`] if it does not.
 pub(super) fn check_storage(storage: Storage, limits: &DeviceLimits) -> Result<()> {
     if limits.kind == DeviceKind::Host {
-        let found = if storage == Storage::FastF16 { "fast" } else { "f16" };
         return match storage {
-            Storage::F32 => Ok(()),
-            _ if cfg!(target_arch = "wasm32") => {
-                Err(Error::input("precision", "auto or f32, on the CPU in a browser or in Node", found))
-            }
-            Storage::F16 | Storage::PackedF16 => Ok(()),
-            Storage::FastF16 => Err(Error::input("precision", "f16 or f32, on the CPU", found)),
+            Storage::F32 | Storage::F16 | Storage::PackedF16 => Ok(()),
+            Storage::FastF16 => Err(Error::input("precision", "f16 or f32, on the CPU", "fast")),
         };
     }
     if !storage.needs_shader_f16() || limits.shader_f16 {

@@ -6,7 +6,8 @@ use crate::direction::Directions;
 use crate::vae::Precision;
 
 /// A model and a device that need not exist. Also the options to load a model that does: code to
-/// read another structure would add to the download of a page. The module for the CPU only loads.
+/// read another structure would add to the download of a page. The modules for the CPU only load
+/// models.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Supposed {

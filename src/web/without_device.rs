@@ -1,4 +1,4 @@
-//! Plans for a model and a device that need not exist. The module for the CPU has none.
+//! Plans for a model and a device that need not exist. The modules for the CPU have none of this.
 
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;

@@ -73,7 +73,7 @@ describe('the package in Node, without WebGPU', () => {
     await Promise.all([one, two, all].map(({ decoder }) => decoder.destroy()));
     const second = await decoded(2);
     assert.deepEqual(second.data, one.data);
-    // As the worker of a thread does that ends while the decode waits for it.
+    // The worker of a thread calls this when the thread ends by a panic.
     (await running()).threadBroke();
     await assert.rejects(second.decoder.decode(latents, { output: 'raw' }), { code: 'internal', message: /a thread that computes has ended/ });
     await second.decoder.destroy();

@@ -26,9 +26,12 @@ const WAYS = [
   { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '', onlyInFull: true },
   { device: 'webgpu', module: 'wgvae_bg.wasm', worker: '&worker' },
   { device: 'cpu', module: 'wgvae_cpu_bg.wasm', worker: '' },
-  { device: 'cpu', module: 'wgvae_cpu_threads_bg.wasm', worker: '&worker' },
+  { device: 'cpu', module: 'wgvae_cpu_threads_bg.wasm', worker: '&worker&threads=2' },
 ];
 const ways = WAYS.filter(({ onlyInFull }) => process.env.WGVAE_FULL || !onlyInFull);
+
+/** The ways of a page without isolation, or of a bundle without the script of a thread. */
+const withoutThreads = () => ways.map((way) => ({ ...way, module: way.module.replace('_threads', ''), worker: way.worker.replace('&threads=2', '') }));
 
 /**
  * Lists the files below a folder, relative to it, sorted.
@@ -149,7 +152,7 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL], isolate: true }, (session) =>
       await server.listen();
       const { port } = /** @type {import('node:net').AddressInfo} */ (server.httpServer?.address());
       // The first leaves the device to the package.
-      for (const more of ['', ...ways.map(({ device, worker }) => `&device=${device}${worker}`)]) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/${more}`);
+      for (const more of ['', ...withoutThreads().map(({ device, worker }) => `&device=${device}${worker}`)]) await decodesAt(session, `http://127.0.0.1:${port}/index.html?model=/models/${MODEL}/${more}`);
       await session.closePage();
     } finally {
       await server.close();
@@ -298,7 +301,8 @@ async function decodes(session, folder, ways) {
     assert.ok(module, `a module for ${device}: ${wasm}`);
     const fetched = () => session.server.seen(`/bundle/${module}`);
     const before = fetched().length;
-    await decodesAt(session, session.server.url(`/bundle/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}${worker}`));
+    const page = await decodesAt(session, session.server.url(`/bundle/index.html?device=${device}&model=${encodeURIComponent(session.model(`${MODEL}/`))}${worker}`));
+    if (name.includes('threads')) assert.match(await page.$eval('html', (html) => html.dataset.adapter ?? ''), /^CPU \(2 threads/);
     assert.ok(fetched().length > before && fetched().at(-1)?.status === 200, 'the bundle fetched its own module');
   }
   await session.closePage();
@@ -314,7 +318,7 @@ async function decodesBeside(session, folder) {
   for (const module of ['wgvae_bg.wasm', 'wgvae_cpu_bg.wasm']) await cp(join(PACKAGE, 'pkg', module), join(folder, module));
   await cp(join(HERE, 'app', 'index.html'), join(folder, 'index.html'));
   // The bundle passes no module with threads, so one thread computes.
-  await decodes(session, folder, ways.map((way) => ({ ...way, module: way.module.replace('_threads', '') })));
+  await decodes(session, folder, withoutThreads());
 }
 
 /**
@@ -326,4 +330,5 @@ async function decodesAt(session, url) {
   await page.goto(url);
   await page.waitForFunction(() => /^\d+x\d+$/.test(document.title));
   assert.equal(await page.title(), '88x40');
+  return page;
 }

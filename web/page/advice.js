@@ -12,7 +12,7 @@ const NO_WEBGPU = [
   'In every browser, the page must come over https or from localhost.',
 ];
 
-const WITHOUT_GPU = 'Choose auto or f32 as precision under Settings: the CPU then decodes.';
+const WITHOUT_GPU = 'Choose auto, f16 or f32 as precision under Settings: the CPU then decodes.';
 
 const NO_ADAPTER = [
   'Update the graphics driver and the browser.',

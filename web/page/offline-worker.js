@@ -77,7 +77,8 @@ async function answer(request, path) {
   const kept = await cache.match(new URL(path, root));
   // The browser may have evicted it.
   const found = kept ? await part(request, kept) : await fetch(request);
-  return request.mode === 'navigate' || request.destination === 'worker' ? isolated(found) : found;
+  const isProgram = request.mode === 'navigate' || request.destination === 'worker';
+  return isProgram && found.type !== 'opaqueredirect' ? isolated(found) : found;
 }
 
 /** @param {Response} found */

@@ -22,16 +22,13 @@ import { hasSource } from './wasm.js';
 /** Kinds of devices by name. */
 const DEVICES = ['auto', 'webgpu', 'cpu'];
 
-/** Precisions that only shaders have. */
-const OF_SHADERS = ['f16', 'fast'];
-
 /**
  * Returns the name and the value of an option that only WebGPU can fulfil, if there is one.
  * @param {import('./index.js').ModelOptions} options
  * @returns {[name: string, value: string] | undefined}
  */
 function forShaders({ precision = 'auto', defaultLimits = false, kernels }) {
-  if (OF_SHADERS.includes(precision)) return ['precision', precision];
+  if (precision === 'fast') return ['precision', precision];
   if (defaultLimits) return ['defaultLimits', 'true'];
   return typeof kernels === 'object' && kernels !== null ? ['kernels', 'kernels of a GPU'] : undefined;
 }
@@ -68,9 +65,10 @@ export async function chooseDevice(options) {
   }
   const { lack: without } = await findAdapter(options);
   if (!without) return { kind: 'webgpu' };
+  const threads = threadsOf(options);
   // The caller has told where the module for WebGPU is, and has none for the CPU.
-  if (options.wasm && !hasSource(options.wasm, 'cpu') && !hasSource(options.wasm, 'threads')) throw without;
-  return { kind: 'cpu', threads: threadsOf(options), without };
+  if (options.wasm && !hasSource(options.wasm, threads > 1 ? 'threads' : 'cpu')) throw without;
+  return { kind: 'cpu', threads, without };
 }
 
 /**

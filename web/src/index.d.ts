@@ -205,10 +205,11 @@ export interface DeviceOptions {
    * Kind of device, or your own `GPUDevice`, which is used, and never destroyed or changed.
    *
    * - `webgpu`: a device of the model's own.
-   * - `cpu`: the CPU, in f32, many times slower than a GPU. Its module is fetched in place of the
-   *   one for WebGPU. Outputs `texture` and `buffer` do not exist.
+   * - `cpu`: the CPU, many times slower than a GPU. Its module is fetched in place of the one for
+   *   WebGPU. Precision `auto` is f32 there. Precision `fast`, and outputs `texture` and `buffer`,
+   *   do not exist.
    * - `auto` (default): WebGPU if it has an adapter, else the CPU, with a notice of code `cpu`.
-   *   With precision `f16` or `fast`, `defaultLimits`, or `kernels` of your own it is `webgpu`, and
+   *   With precision `fast`, `defaultLimits`, or `kernels` of your own it is `webgpu`, and
    *   the other kinds reject these options. It is `webgpu`, too, if `wasm` has only that module.
    */
   device?: GPUDevice | 'auto' | 'webgpu' | 'cpu';
@@ -304,9 +305,9 @@ export interface ModelOptions extends DeviceOptions {
   kernels?: 'tuned' | 'rules' | Kernels;
   /**
    * Number of threads on the CPU, which share the memory of one module, 1 to 255. Default: one for
-   * each core, at most 16, in workers of pages with cross-origin isolation, in Node and in Deno;
-   * elsewhere 1, because more are not possible there. Every number gives the same bits. Ignored
-   * with WebGPU.
+   * each core, at most 16, in Node, in Deno, and in workers of pages with cross-origin isolation,
+   * but for Firefox; elsewhere 1, because more are not possible there. Every number gives the same
+   * bits. Ignored with WebGPU.
    */
   threads?: number;
   /**

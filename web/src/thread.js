@@ -1,12 +1,14 @@
 // @ts-check
 // A thread of the module for the CPU: a worker with an instance of its own on the module's memory.
-// It computes until it is ended, so it hears no second message.
+// It posts '' when it can receive the module and when its instance is there, or a problem. Then it
+// computes until it is ended, so it hears no second message.
 
 import { makeInstance } from '../pkg/wgvae_cpu_threads.js';
 
 /** @type {{ postMessage: (message: unknown) => void, onmessage: ((event: any) => void) | null }} */
 const port = globalThis.process?.getBuiltinModule?.('node:worker_threads').parentPort ?? /** @type {any} */ (globalThis);
 
+/** @type {any} */ (port).onmessageerror = () => port.postMessage('it could not receive the module');
 port.onmessage = async ({ data: { module, memory } }) => {
   const instance = makeInstance((exports) => exports);
   try {
@@ -15,7 +17,6 @@ port.onmessage = async ({ data: { module, memory } }) => {
     port.postMessage(`${error}`);
     return;
   }
-  // An answer without a problem.
   port.postMessage('');
   try {
     instance.runThread();
@@ -24,3 +25,5 @@ port.onmessage = async ({ data: { module, memory } }) => {
     instance.threadBroke();
   }
 };
+// Firefox loses messages that come while a worker still loads its imports.
+port.postMessage('');

@@ -4,9 +4,19 @@
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 
 /**
- * The used methods of a worker of the web or of Node.
- * @typedef {{ postMessage: (message: unknown) => void, terminate: () => unknown }} Port
+ * The methods used here of a web worker or a Node worker.
+ * @typedef {{ postMessage: (message: unknown) => void, terminate: () => unknown, unref?: () => void
+ * }} Port
  */
+
+/** The parts of the module that a thread needs. */
+/** @typedef {{ module: WebAssembly.Module, memory: WebAssembly.Memory }} Parts */
+
+/**
+ * Firefox, in version 153 of which one in a hundred calls of `new Worker` by a worker did not
+ * return.
+ */
+const FREEZES = /\bFirefox\//;
 
 /** Most threads that are started unasked. */
 const MOST = 16;
@@ -26,11 +36,11 @@ const LIMITS = [65_536, 32_768, 16_384];
  */
 function reasonForOne() {
   const places = 'only workers of pages with cross-origin isolation may have several: use wgvae/worker, and the headers Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
+  if (FREEZES.test(globalThis.navigator?.userAgent ?? '')) return 'Firefox may freeze a worker that starts workers';
   // A page's own thread may not wait for others.
   if ('document' in globalThis) return places;
   if (!(globalThis.crossOriginIsolated ?? 'SharedArrayBuffer' in globalThis)) return places;
-  // What wasm-bindgen has in its place, a worker from a blob, may be forbidden, and then hangs.
-  return 'waitAsync' in Atomics ? undefined : 'this browser is too old: it has no Atomics.waitAsync';
+  return undefined;
 }
 
 /**
@@ -66,21 +76,20 @@ export function sharedMemory() {
 /**
  * Makes the module's pool of threads and the workers that run them. They end with `signal`.
  * @param {import('../pkg/wgvae_cpu_threads.js').Wasm} instance
- * @param {WebAssembly.Module} module
- * @param {WebAssembly.Memory} memory
+ * @param {Parts} parts
  * @param {number} count
  * @param {AbortSignal} signal
  */
-export async function startThreads(instance, module, memory, count, signal) {
+export async function startThreads(instance, parts, count, signal) {
   instance.Device.cores(count).free();
-  /** @type {ReturnType<typeof open>[]} */
+  /** @type {Port[]} */
   const workers = [];
-  const end = () => workers.forEach(({ worker }) => worker.terminate());
+  const end = () => workers.forEach((worker) => worker.terminate());
   signal.addEventListener('abort', end);
   try {
-    while (workers.length < count) workers.push(open());
-    for (const { worker } of workers) worker.postMessage({ module, memory });
-    await Promise.all(workers.map(({ answer }) => answer));
+    await Promise.all(Array.from({ length: count }, () => startThread(parts, workers)));
+    // They do not keep a process of Node from ending.
+    for (const worker of workers) worker.unref?.();
   } catch (error) {
     end();
     throw new WgvaeError('internal', `a thread did not start: ${messageOf(error)}`, { cause: error });
@@ -88,52 +97,68 @@ export async function startThreads(instance, module, memory, count, signal) {
 }
 
 /**
- * Starts a worker. Its `answer` comes when its instance of the module is there.
- * @returns {{ worker: Port, answer: Promise<void> }}
+ * Starts a worker, and gives it `parts` when it says that it is there. Resolves when its instance
+ * of the module is there, too.
+ * @param {Parts} parts
+ * @param {Port[]} workers to which the worker is added
+ * @returns {Promise<void>}
  */
-function open() {
-  const native = globalThis.process?.getBuiltinModule?.('node:worker_threads');
-  return native ? openNative(native) : openWeb();
-}
-
-function openWeb() {
-  const worker = webWorker();
-  /** @type {Promise<void>} */
-  const answer = new Promise((resolve, reject) => {
-    worker.onmessage = ({ data: problem }) => (problem ? reject(problem) : resolve());
-    worker.onmessageerror = () => reject('it sent nothing that could be read');
-    worker.onerror = (event) => {
-      event.preventDefault();
-      reject(event.message ?? 'its script could not be loaded');
-    };
+function startThread(parts, workers) {
+  return new Promise((resolve, reject) => {
+    let isHere = false;
+    const worker = open((problem) => {
+      if (problem) reject(problem);
+      else if (isHere) resolve();
+      else worker.postMessage(parts);
+      isHere = true;
+    });
+    workers.push(worker);
   });
-  return { worker, answer };
 }
 
 /**
- * Returns a new worker. If the package comes from another origin, such as a CDN's, a script of this
- * one imports it, because browsers start no other.
+ * Starts a worker.
+ * @param {(problem: string) => void} hear gets each of its messages, which are empty or a problem
+ * @returns {Port}
+ */
+function open(hear) {
+  const native = globalThis.process?.getBuiltinModule?.('node:worker_threads');
+  return native ? openNative(native, hear) : openWeb(hear);
+}
+
+/** @param {(problem: string) => void} hear */
+function openWeb(hear) {
+  const worker = webWorker();
+  worker.onmessage = ({ data }) => hear(data);
+  worker.onerror = (event) => {
+    event.preventDefault();
+    hear(event.message ?? 'its script could not be loaded');
+  };
+  return worker;
+}
+
+/**
+ * Returns a new worker. Browsers start workers only from the page's own origin: for a package from
+ * another one, such as a CDN, a blob imports the script.
  */
 function webWorker() {
   const own = import.meta.url;
-  // Bundlers recognise this form, and include the file.
-  if (new URL(own).origin === globalThis.origin) return new Worker(new URL('../src/thread.js', import.meta.url), { type: 'module', name: 'wgvae thread' });
+  const { protocol, origin } = new URL(own);
+  // Bundlers recognise this form, and include the file. Some put a file of theirs for `own`.
+  if (!protocol.startsWith('http') || origin === globalThis.origin) return new Worker(new URL('../src/thread.js', import.meta.url), { type: 'module', name: 'wgvae thread' });
   const script = `import ${JSON.stringify(own.replace(/[^/]*\/[^/]*$/, 'src/thread.js'))};`;
   return new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module', name: 'wgvae thread' });
 }
 
 /**
- * Starts a worker of Node, which does not keep the process from ending.
  * @param {typeof import('node:worker_threads')} native
+ * @param {(problem: string) => void} hear
  */
-function openNative({ Worker }) {
-  // Without the options of the process, some of which are not for workers.
+function openNative({ Worker }, hear) {
+  // Workers reject some options of the process, so they get none.
   const worker = new Worker(new URL('../src/thread.js', import.meta.url), { execArgv: [] });
-  /** @type {Promise<void>} */
-  const answer = new Promise((resolve, reject) => {
-    worker.once('message', (problem) => (problem ? reject(problem) : resolve()));
-    worker.once('error', reject);
-    worker.once('exit', (code) => reject(`it ended with code ${code}`));
-  });
-  return { worker, answer: answer.finally(() => worker.unref()) };
+  worker.on('message', hear);
+  worker.on('error', (error) => hear(messageOf(error)));
+  worker.on('exit', (code) => hear(`it ended with code ${code}`));
+  return worker;
 }

@@ -7,6 +7,7 @@ import { parseUrl } from './address.js';
 import { corsAdvice } from './answers.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { sharedMemory, startThreads } from './threads.js';
+import { Waits } from './waits.js';
 import { watchCalls } from './watch.js';
 
 /** @typedef {'webgpu' | 'cpu'} Kind what a module computes with */
@@ -14,7 +15,8 @@ import { watchCalls } from './watch.js';
 
 /**
  * A running module. `broken` is aborted when this instance breaks, with the error for all its
- * calls. All modules have the same functions, but for those that open and measure devices.
+ * calls. The modules for the CPU lack functions that measure GPUs or need neither a device nor
+ * weights.
  * @typedef {import('../pkg/wgvae.js').Wasm & { broken: AbortSignal, kind: Kind }} Wasm
  */
 
@@ -118,14 +120,15 @@ async function start(source, name, threads, key) {
     return new WgvaeError('internal', `the wasm module broke, by a bug or for want of memory, and another decoder starts it again: ${what}`, { cause });
   };
   const memory = name === 'threads' ? sharedMemory() : undefined;
-  const instance = make((exports) => watchCalls(exports, breaking, describe));
+  const waits = new Waits();
+  const instance = make((exports) => watchCalls(exports, breaking, describe, () => waits.check()), waits);
   try {
     await instance.init(/** @type {any} */ ({ module_or_path: module, memory }));
   } catch (cause) {
     throw unusable(cause);
   }
   instance.onPanic((/** @type {string} */ text) => { panic = text.replaceAll('\n', ' '); });
-  if (memory) await startThreads(/** @type {any} */ (instance), module, memory, threads, breaking.signal);
+  if (memory) await startThreads(/** @type {any} */ (instance), { module, memory }, threads, breaking.signal);
   return { ...instance, broken: breaking.signal, kind: name === 'webgpu' ? name : 'cpu' };
 }
 

@@ -12,7 +12,7 @@ import { orAborted } from './queue.js';
  */
 const NOTHING = Object.freeze([]);
 
-/** Part of the names of exports that the event loop calls. */
+/** Part of the names of exports that run Rust's closures, mostly from the event loop. */
 const CALLED_BACK = '__closures__';
 
 /**
@@ -21,9 +21,10 @@ const CALLED_BACK = '__closures__';
  * @param {T} exports
  * @param {AbortController} breaking aborted with that error when a call breaks the instance
  * @param {(cause: unknown) => Error} describe makes the error from the cause that ended the call
+ * @param {() => void} after called after each call
  * @returns {T}
  */
-export function watchCalls(exports, breaking, describe) {
+export function watchCalls(exports, breaking, describe, after) {
   const { signal } = breaking;
   /**
    * @param {string} name
@@ -34,6 +35,7 @@ export function watchCalls(exports, breaking, describe) {
     if (signal.aborted) return NOTHING;
     try {
       const result = call(...parameters);
+      after();
       return result instanceof Promise ? orAborted(result, signal) : result;
     } catch (cause) {
       breaking.abort(describe(cause));

@@ -89,8 +89,8 @@ impl Module {
     pub(crate) fn budget(self) -> usize {
         match self {
             Self::Gpu => 472_000,
-            Self::Cores => 416_000,
-            Self::Threads => 437_000,
+            Self::Cores => 443_000,
+            Self::Threads => 463_500,
         }
     }
 

@@ -31,20 +31,21 @@ mod winograd_in;
 mod winograd_out;
 mod winograd_weights;
 
+use half::f16;
+
 use super::call::Call;
-use super::stored::Half;
 
 /// Runs a kernel for the numbers that its variant stores.
 macro_rules! stored {
     ($kernel:ident, $call:ident, $stored:literal) => {
-        if $call.variant.holds_f32($stored) { $kernel::run::<f32>($call) } else { $kernel::run::<Half>($call) }
+        if $call.variant.holds_f32($stored) { $kernel::run::<f32>($call) } else { $kernel::run::<f16>($call) }
     };
     ($kernel:ident, $call:ident, $stored:literal, $output:literal) => {
         match [$stored, $output].map(|name| $call.variant.holds_f32(name)) {
             [true, true] => $kernel::run::<f32, f32>($call),
-            [true, false] => $kernel::run::<f32, Half>($call),
-            [false, true] => $kernel::run::<Half, f32>($call),
-            [false, false] => $kernel::run::<Half, Half>($call),
+            [true, false] => $kernel::run::<f32, f16>($call),
+            [false, true] => $kernel::run::<f16, f32>($call),
+            [false, false] => $kernel::run::<f16, f16>($call),
         }
     };
 }

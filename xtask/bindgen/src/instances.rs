@@ -22,9 +22,9 @@ const INSTANCE: &str = "wasm = instance.exports;";
 
 const MAKE_INSTANCE: &str = "/**
  * The module's classes and functions, of an instance that `init` starts. What wasm exports is
- * called as `watch` returns it.
+ * called as `watch` returns it. `Atomics` replaces the runtime's.
  */
-export function makeInstance(watch: (exports: InitOutput) => InitOutput): Wasm;
+export function makeInstance(watch: (exports: InitOutput) => InitOutput, Atomics?: object): Wasm;
 ";
 
 /// Rewrites wasm-bindgen's `script` and its `types` for the module `name`.
@@ -44,7 +44,9 @@ pub(crate) fn make(script: &str, types: &str, name: &str) -> Result<Instances> {
     let self_types = format!("/* @ts-self-types=\"./{name}.d.ts\" */");
     let script = script.replacen(&self_types, "", 1);
     Ok(Instances {
-        script: format!("{self_types}\nexport function makeInstance(watch) {{\n{script}\n}}\n"),
+        script: format!(
+            "{self_types}\nexport function makeInstance(watch, Atomics = globalThis.Atomics) {{\n{script}\n}}\n"
+        ),
         types: names.types(types)?,
     })
 }
@@ -124,7 +126,7 @@ mod tests {
         let made = make(SCRIPT, TYPES, "wgvae").unwrap();
         assert_eq!(
             made.script,
-            "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch) {\nclass Gpu {\nfree() {}\n}\nfunction version() {}\nfunction start(instance) {\n\
+            "/* @ts-self-types=\"./wgvae.d.ts\" */\nexport function makeInstance(watch, Atomics = globalThis.Atomics) {\nclass Gpu {\nfree() {}\n}\nfunction version() {}\nfunction start(instance) {\n\
              wasm = watch(instance.exports);\n}\nreturn { Gpu, version, init: __wbg_init };\n}\n"
         );
         for part in [
