@@ -306,8 +306,8 @@ export interface ModelOptions extends DeviceOptions {
   /**
    * Number of threads on the CPU, which share the memory of one module, 1 to 255. Default: one for
    * each core, at most 16, in Node, in Deno, and in workers of pages with cross-origin isolation,
-   * but for Firefox; elsewhere 1, because more are not possible there. Every number gives the same
-   * bits. Ignored with WebGPU.
+   * except in Firefox; elsewhere 1, because more are not possible there. Every number gives the
+   * same bits. Ignored with WebGPU.
    */
   threads?: number;
   /**

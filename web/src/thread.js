@@ -1,7 +1,7 @@
 // @ts-check
 // A thread of the module for the CPU: a worker with an instance of its own on the module's memory.
-// It posts '' when it can receive the module and when its instance is there, or a problem. Then it
-// computes until it is ended, so it hears no second message.
+// It answers with an empty text or a problem. Then it computes until it is ended, so it hears no
+// second message.
 
 import { makeInstance } from '../pkg/wgvae_cpu_threads.js';
 
@@ -25,5 +25,3 @@ port.onmessage = async ({ data: { module, memory } }) => {
     instance.threadBroke();
   }
 };
-// Firefox loses messages that come while a worker still loads its imports.
-port.postMessage('');

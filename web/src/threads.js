@@ -97,28 +97,22 @@ export async function startThreads(instance, parts, count, signal) {
 }
 
 /**
- * Starts a worker, and gives it `parts` when it says that it is there. Resolves when its instance
- * of the module is there, too.
+ * Starts a worker for a thread. Resolves when its instance of the module is there.
  * @param {Parts} parts
  * @param {Port[]} workers to which the worker is added
  * @returns {Promise<void>}
  */
 function startThread(parts, workers) {
   return new Promise((resolve, reject) => {
-    let isHere = false;
-    const worker = open((problem) => {
-      if (problem) reject(problem);
-      else if (isHere) resolve();
-      else worker.postMessage(parts);
-      isHere = true;
-    });
+    const worker = open((problem) => (problem ? reject(problem) : resolve()));
     workers.push(worker);
+    worker.postMessage(parts);
   });
 }
 
 /**
  * Starts a worker.
- * @param {(problem: string) => void} hear gets each of its messages, which are empty or a problem
+ * @param {(problem: string) => void} hear gets its answer, which is empty or a problem
  * @returns {Port}
  */
 function open(hear) {

@@ -174,7 +174,7 @@ fn build_library(cargo: &mut Command) {
 /// Makes `cargo` compile the standard library itself, from Debian's source with Debian's compiler,
 /// and link with rustup's linker.
 fn use_debian(cargo: &mut Command) -> Result<()> {
-    eprintln!("xtask: rustup cannot install {TARGET}; using Debian's {} and {}", DEBIAN[0], DEBIAN[1]);
+    eprintln!("xtask: rustup cannot install what {TARGET} needs; using Debian's {} and {}", DEBIAN[0], DEBIAN[1]);
     ensure_debian()?;
     let sysroot = PathBuf::from(output(Command::new("rustc").args(["--print", "sysroot"]))?);
     let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
@@ -191,7 +191,10 @@ fn ensure_debian() -> Result<()> {
     if same().is_some() {
         return Ok(());
     }
-    ensure!(has_apt(), "the target {TARGET} is missing and rustup cannot install it: run `rustup target add {TARGET}`");
+    ensure!(
+        has_apt(),
+        "rustup cannot install what {TARGET} needs: run `rustup target add {TARGET}` and `rustup component add rust-src`"
+    );
     apt_install(&format!("Rust's standard library for {TARGET} is missing"), &DEBIAN)?;
     same()
         .map(|_| ())
