@@ -24,7 +24,7 @@ pub(super) fn dispatch<W: WithSimd>(arch: Arch, work: W) -> W::Output {
 #[inline(never)]
 pub(super) fn dispatch<W: WithSimd>(arch: Arch, work: W) -> W::Output {
     match arch {
-        Arch::Simd128(simd) => Simd::vectorize(simd, work),
+        Arch::RelaxedSimd(simd) => Simd::vectorize(simd, work),
         _ => unreachable!("the module has vectors"),
     }
 }

@@ -76,6 +76,33 @@ inBrowsers({ models: [MODEL, LARGE], clips: [CLIP] }, (session) => {
     assert.ok(half.peak < 0.7 * single.peak, `${half.peak} of ${single.peak}`);
   });
 
+  it('fuses multiply-adds where the engine can, and only in its own copy of the module', async () => {
+    const found = await session.run(async (folder, client, fusing) => {
+      const { canFuse, fuse } = /** @type {typeof import('../../web/src/fusing.js')} */ (await import(fusing));
+      const { createDecoder } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+      const plain = await (await fetch('/web/pkg/wgvae_cpu_bg.wasm')).arrayBuffer();
+      const [before, fused] = [new Uint8Array(plain.slice()), fuse(plain)];
+      const files = { device: /** @type {const} */ ('cpu'), model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` };
+      const raws = [];
+      for (const cpu of [plain, fused.buffer, await WebAssembly.compile(plain)]) {
+        const decoder = await createDecoder({ ...files, wasm: { cpu } });
+        const { data } = await decoder.decode(`${folder}latents.safetensors`, { output: 'raw' });
+        raws.push(lab.base64(data));
+        await decoder.destroy();
+      }
+      return { can: canFuse(), valid: WebAssembly.validate(fused), changed: fused.filter((byte, at) => byte !== before[at]).length, isKept: lab.isSame(new Uint8Array(plain), before), raws };
+    }, folder(), CLIENT, '/web/src/fusing.js');
+    const { image } = await fixture(MODEL);
+    const [asGiven, fused, compiled] = found.raws;
+    assert.deepEqual([found.can, found.valid, found.isKept], [true, true, true]);
+    // Four bytes of each place.
+    assert.ok(found.changed > 1000 && found.changed % 4 === 0, `${found.changed}`);
+    assert.equal(asGiven, fused);
+    for (const raw of found.raws) assert.ok(relativeError(floats(raw), image.data) <= F32_ERROR);
+    // Nothing changes a module that the caller has compiled.
+    assert.notEqual(compiled, fused);
+  });
+
   it('gives pictures on a canvas and in memory, and says which outputs need a GPU', async () => {
     const found = await session.run(async (folder) => {
       const decoder = await lab.open(folder, { device: 'cpu' });

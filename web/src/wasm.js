@@ -6,6 +6,7 @@ import { makeInstance } from '../pkg/wgvae.js';
 import { parseUrl } from './address.js';
 import { corsAdvice } from './answers.js';
 import { WgvaeError, messageOf } from './errors.js';
+import { canFuse, fuse } from './fusing.js';
 import { sharedMemory, startThreads } from './threads.js';
 import { Waits } from './waits.js';
 import { watchCalls } from './watch.js';
@@ -151,15 +152,17 @@ function addressOf(name) {
 async function compile(source, name) {
   if (source instanceof WebAssembly.Module) return source;
   const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(name));
+  const fuses = name !== 'webgpu' && canFuse();
+  const compileBytes = (/** @type {BufferSource} */ bytes) => WebAssembly.compile(fuses ? fuse(bytes) : bytes);
   try {
-    if (isBytes(where)) return await WebAssembly.compile(where);
+    if (isBytes(where)) return await compileBytes(where);
     const bytes = await readFile(where);
-    if (bytes) return await WebAssembly.compile(bytes);
+    if (bytes) return await compileBytes(bytes);
     const response = where instanceof Response ? where : await fetch(where);
     if (!response.ok) throw refused(response);
     const isTyped = /^application\/wasm\b/.test(response.headers.get('Content-Type') ?? '');
-    // Compiles while downloading, if the server sends the right type.
-    return await (isTyped ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer()));
+    // Compiles while downloading, if the server sends the right type and nothing is to be changed.
+    return await (isTyped && !fuses ? WebAssembly.compileStreaming(response) : compileBytes(await response.arrayBuffer()));
   } catch (cause) {
     if (cause instanceof WgvaeError) throw cause;
     if (cause instanceof WebAssembly.CompileError || isBytes(where)) throw unusable(cause);

@@ -12,7 +12,7 @@ impl Threads {
     /// Takes the thread that runs the module, and lets it use vectors.
     #[expect(clippy::unnecessary_wraps, reason = "natively it may fail")]
     pub(in crate::cpu) fn start(_: Option<usize>) -> Result<Self, Infallible> {
-        pulp::wasm::enable_simd128();
+        pulp::wasm::enable_relaxed_simd();
         Ok(Self)
     }
 

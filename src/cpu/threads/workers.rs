@@ -31,7 +31,7 @@ impl Threads {
     /// Makes the pool of `count` threads, or one, and lets it use vectors. Later calls return the
     /// same pool and ignore `count`.
     pub(in crate::cpu) fn start(count: Option<usize>) -> Result<Self, ThreadPoolBuildError> {
-        pulp::wasm::enable_simd128();
+        pulp::wasm::enable_relaxed_simd();
         let mut made = lock(&POOL);
         if let Some(pool) = &*made {
             return Ok(Self { pool: Arc::clone(pool) });

@@ -4,6 +4,7 @@
 //! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER NAME BUDGET`, the budget in
 //! bytes of both halves after gzip -9.
 
+mod fusing;
 mod imports;
 mod instances;
 mod order;
@@ -59,7 +60,7 @@ fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
     let wasm = folder.join(format!("{name}_bg.wasm"));
     let content = fs::read(&wasm).with_context(|| format!("could not read {}", wasm.display()))?;
     let (content, text) = imports::shorten(&content, &made.script)?;
-    fs::write(&wasm, smallest(&content)?)?;
+    fs::write(&wasm, smallest(&fusing::split(&content)?)?)?;
     fs::write(&script, text)?;
     fs::write(&types, made.types)?;
     Ok(())
