@@ -29,6 +29,10 @@ use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::tensor::Bytes;
 
+/// Most threads. More than there are cores only wait for each other: 4096 took a minute for a small
+/// picture on two cores.
+const MOST_THREADS: usize = 1024;
+
 /// Options of the host as a device.
 #[derive(Debug, Clone, Default)]
 pub struct CpuOptions {
@@ -60,7 +64,8 @@ impl Cpu {
     /// Starts the threads that will compute.
     ///
     /// # Errors
-    /// [`Error::Input`] for zero threads; [`Error::Device`] if the host cannot start them.
+    /// [`Error::Input`] for zero threads or more than 1024; [`Error::Device`] if the host cannot
+    /// start them.
     #[cfg_attr(
         target_arch = "wasm32",
         expect(
@@ -73,8 +78,8 @@ impl Cpu {
             |doing: &str, reason: String| Error::Device(DeviceError::Failed { doing: doing.to_owned(), reason });
         let here =
             HasCores::check().ok_or_else(|| failed("opening the CPU", "this module computes on a GPU".to_owned()))?;
-        if options.threads == Some(0) {
-            return Err(Error::input("number of threads", "1 or more", "0"));
+        if let Some(threads) = options.threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+            return Err(Error::input("number of threads", format!("1 to {MOST_THREADS}"), threads.to_string()));
         }
         let threads = Threads::start(options.threads).map_err(|error| failed("starting threads", error.to_string()))?;
         let arch = pulp::Arch::new();

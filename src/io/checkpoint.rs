@@ -25,7 +25,7 @@ use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, OwnLatents, PaddingMode};
+use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, Network, OwnLatents, PaddingMode};
 use crate::ordered::{Map, Ordered as _};
 
 /// The weights and config of one VAE, in one file or several. Tensors have the names of diffusers,
@@ -304,7 +304,10 @@ impl Checkpoint {
                 None => checkpoint.settle(config, "config.json".to_owned())?,
                 Some(field) => return Err(other_network(field, &config, &checkpoint.derived)),
             },
-            None => checkpoint.decide(hint)?,
+            None => {
+                checkpoint.decide(hint)?;
+                checkpoint.warn_of_groups();
+            }
         }
         Ok(checkpoint)
     }
@@ -359,6 +362,22 @@ impl Checkpoint {
             statistics: None,
             own_latents: OwnLatents::Unknown,
             scale: LatentScale::Unknown { candidates: Vec::new() },
+        }
+    }
+
+    /// Warns if nothing tells the number of groups of the norms, neither a config.json nor a
+    /// published model of these shapes.
+    fn warn_of_groups(&self) {
+        let groups = match &self.config.network {
+            Network::Kl(kl) => kl.norm_num_groups,
+            Network::SeedVr(seedvr) => seedvr.norm_num_groups,
+            _ => return,
+        };
+        if self.derived.candidates().is_empty() {
+            log::warn!(
+                "{}: no published model has these shapes, and weights do not tell norm_num_groups: {groups} are assumed, which a config.json beside the weights may correct",
+                self.name
+            );
         }
     }
 

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::checkpoint::Checkpoint;
 use super::file::FileSource;
@@ -86,9 +87,7 @@ fn find_file(path: &Path) -> Result<ModelFiles> {
     }
     let config = match path.parent().map(|folder| folder.join("config.json")) {
         Some(config) if is_standard(path) && config.is_file() => FoundConfig::OfFile(read_config(&config)?),
-        Some(config) if class_name(&config).is_some_and(|class| is_supported_class(&class)) => {
-            FoundConfig::Beside(read_config(&config))
-        }
+        Some(config) if config.is_file() && may_be_of_vae(&config) => FoundConfig::Beside(read_config(&config)),
         _ => FoundConfig::None,
     };
     Ok(ModelFiles { name: path.display().to_string(), sources: open_weights(&[path.to_owned()])?, config })
@@ -171,6 +170,12 @@ fn open_shards(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
         sources.push(Box::new(FileSource::open(&file)?));
     }
     Ok(sources)
+}
+
+/// True if the config at `path` describes a VAE, or nobody can tell because it is no JSON.
+fn may_be_of_vae(path: &Path) -> bool {
+    let is_json = read_text(path).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(&text).is_ok());
+    !is_json || class_name(path).is_some_and(|class| is_supported_class(&class))
 }
 
 /// Returns `_class_name` of the config at `path`, if it can be read. The file may belong to

@@ -18,11 +18,11 @@ pub enum Variant {
 /// Name of weight files in diffusers' folders, without the ending.
 const STEM: &str = "diffusion_pytorch_model";
 
-/// Endings of plain weights, whole or as an index of shards.
-const PLAIN: &[&str] = &[".safetensors", ".safetensors.index.json"];
+/// Endings of plain weights, as an index of shards or whole. diffusers looks for the index first.
+const PLAIN: &[&str] = &[".safetensors.index.json", ".safetensors"];
 
-/// Endings of fp16 weights, whole or as an index of shards.
-const FP16: &[&str] = &[".fp16.safetensors", ".fp16.safetensors.index.json", ".safetensors.index.fp16.json"];
+/// Endings of fp16 weights, in diffusers' order too.
+const FP16: &[&str] = &[".fp16.safetensors.index.json", ".safetensors.index.fp16.json", ".fp16.safetensors"];
 
 /// Endings of Python pickles, which can run code when opened.
 pub(super) const PICKLES: &[&str] = &["bin", "ckpt", "pt", "pth"];

@@ -254,11 +254,10 @@ fn adapters_that_are_not_there() {
         &["device cpu", "shaders", "--adapter"],
     );
     folder.decode(&[&cores[..], &["--limits", "webgpu-default"]].concat()).failed("limits", 1, &["--limits"]);
-    folder.decode(&[&cores[..], &["--threads", "0"]].concat()).failed(
-        "threads",
-        1,
-        &["number of threads", "1 or more"],
-    );
+    for threads in ["0", "1025"] {
+        let refused = folder.decode(&[&cores[..], &["--threads", threads]].concat());
+        refused.failed("threads", 1, &["number of threads", "1 to 1024", threads]);
+    }
     let adapter = ["-o", "out.png", "--device", "gpu", "--threads", "2"];
     folder.decode(&adapter).failed("threads of an adapter", 1, &["threads", "device cpu"]);
     folder.decode(&["-o", "out.png", "--adapter", "0", "--threads", "2"]).failed("both", 1, &["threads", "--adapter"]);

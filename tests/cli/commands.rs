@@ -3,8 +3,9 @@
 use std::io::{Seek as _, SeekFrom, Write as _};
 
 use serde_json::{Map, Value, json};
+use wgvae::config::AutoencoderConfig;
 
-use crate::tool::{Folder, fixture_path};
+use crate::tool::{Folder, decoder_weights, fixture_path, safetensors};
 
 #[test]
 fn the_demo_writes_a_picture() {
@@ -88,7 +89,27 @@ fn a_file_of_a_folder_is_opened_as_the_folder() {
     alone.failed("groups that weights do not tell", 1, &["norm_num_groups"]);
     let warning = "warning: model/my.safetensors: config.json beside it is not used: it describes another model";
     assert!(alone.stderr.contains(warning), "{alone:?}");
+    folder.write("model/config.json", b"{bad");
+    let broken = plan("model/my.safetensors").stderr;
+    assert!(broken.contains("warning: model/my.safetensors: config.json beside it is not used: "), "{broken}");
+    folder.write("model/config.json", br#"{"_class_name": "AutoencoderTiny"}"#);
     plan(file).failed("another network", 1, &["_class_name", "the network of the weights", "in config.json"]);
+}
+
+#[test]
+fn norms_of_an_unpublished_model_are_not_guessed_without_a_word() {
+    let folder = Folder::new();
+    let mut config: Value = serde_json::from_slice(&folder.read("model/config.json")).unwrap();
+    (config["block_out_channels"], config["norm_num_groups"]) = (json!([32, 64]), json!(8));
+    let weights = decoder_weights(&AutoencoderConfig::from_json(&config.to_string()).unwrap());
+    folder.write("model/my.safetensors", &safetensors(&weights));
+    std::fs::remove_file(folder.path("model/config.json")).unwrap();
+    let said =
+        || folder.run_without_adapter(&["plan", "--model", "model/my.safetensors", "--size", "20x18"]).ok().stderr;
+    let warning = "weights do not tell norm_num_groups: 32 are assumed";
+    assert!(said().contains(warning), "{}", said());
+    folder.write("model/config.json", config.to_string().as_bytes());
+    assert!(!said().contains(warning), "{}", said());
 }
 
 #[test]

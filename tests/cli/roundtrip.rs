@@ -5,7 +5,7 @@ use wgvae::Size;
 use wgvae::quality::{psnr, squared_differences, ssim};
 
 use crate::encode::{levels, png};
-use crate::tool::{Folder, Outcome};
+use crate::tool::{Folder, Outcome, finish};
 
 fn roundtrip(folder: &Folder, more: &[&str]) -> Outcome {
     folder.run(&[&["roundtrip", "--model", "model", "--precision", "f32"], more].concat())
@@ -33,6 +33,25 @@ fn the_reconstruction_is_written_and_compared() {
     let by_hand = image::load_from_memory(&folder.read("by-hand.png")).unwrap().into_rgb8();
     let furthest = by_hand.as_raw().iter().zip(again.as_raw()).map(|(a, b)| a.abs_diff(*b)).max();
     assert!(furthest <= Some(1), "{furthest:?}");
+}
+
+/// On Linux a name is bytes, which need not be text.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_text_are_written_and_reported() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = Folder::of_both();
+    let name = std::ffi::OsStr::from_bytes(b"\xff.png");
+    let run = |args: &[&str]| finish(folder.command(args).arg(name)).json();
+    let decoded = run(&["decode", "--model", "model", "--latents", "latents.safetensors", "--json", "-o"]);
+    assert_eq!(decoded["files"][0], "\u{fffd}.png");
+    let again = folder.path("").join(name);
+    image::load_from_memory(&std::fs::read(&again).unwrap()).unwrap();
+    let encoded = run(&["encode", "--model", "model", "-o", "again.npy", "--json", "--image"]);
+    assert_eq!(encoded["images"][0]["file"], "\u{fffd}.png");
+    std::fs::remove_file(again).unwrap();
+    folder.write("a.png", &png(&levels(), 20, 18, ExtendedColorType::Rgb8));
+    assert_eq!(run(&["roundtrip", "--model", "model", "a.png", "--json", "-o"])["file"], "\u{fffd}.png");
 }
 
 #[test]

@@ -795,6 +795,8 @@ fn opens_shards() {
         (&files[1].0, &files[1].1),
         (index_name, index.as_bytes()),
         ("config.json", config.as_bytes()),
+        // As in diffusers, shards take precedence.
+        ("diffusion_pytorch_model.safetensors", b"something else"),
     ]);
     for path in [folder.path().to_owned(), folder.path().join(index_name)] {
         let checkpoint = open(&path).expect("a VAE in shards");

@@ -152,9 +152,9 @@ function addressOf(name) {
 async function compile(source, name) {
   if (source instanceof WebAssembly.Module) return source;
   const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(name));
-  const fuses = name !== 'webgpu' && canFuse();
-  const compileBytes = (/** @type {BufferSource} */ bytes) => WebAssembly.compile(fuses ? fuse(bytes) : bytes);
   try {
+    const fuses = name !== 'webgpu' && canFuse();
+    const compileBytes = (/** @type {BufferSource} */ bytes) => WebAssembly.compile(fuses ? fuse(bytes) : bytes);
     if (isBytes(where)) return await compileBytes(where);
     const bytes = await readFile(where);
     if (bytes) return await compileBytes(bytes);

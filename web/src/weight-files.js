@@ -7,9 +7,9 @@ import { WgvaeError } from './errors.js';
 /** Name of weight files in diffusers' folders, without the ending. */
 const STEM = 'diffusion_pytorch_model';
 
-/** Endings of weight files, and of the index of their shards. */
-const PLAIN = ['.safetensors', '.safetensors.index.json'];
-const FP16 = ['.fp16.safetensors', '.fp16.safetensors.index.json', '.safetensors.index.fp16.json'];
+/** Endings of the index of shards, and of weight files. diffusers looks for the index first. */
+const PLAIN = ['.safetensors.index.json', '.safetensors'];
+const FP16 = ['.fp16.safetensors.index.json', '.safetensors.index.fp16.json', '.fp16.safetensors'];
 
 /**
  * Returns the weight files or the index to open, of a folder with files `names`.

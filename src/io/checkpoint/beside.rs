@@ -20,6 +20,7 @@ impl Checkpoint {
             Err(why) => {
                 log::warn!("{}: config.json beside it is not used: {why}", checkpoint.name);
                 decided?;
+                checkpoint.warn_of_groups();
             }
             Ok(config) => checkpoint.add_beside(config, decided.is_ok())?,
         }

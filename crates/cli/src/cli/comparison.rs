@@ -57,7 +57,7 @@ impl Comparison {
                 "max_error_levels": row.difference.map(|difference| difference.max),
                 "mean_error_levels": row.difference.map(|difference| difference.mean),
                 "psnr_db": row.difference.and_then(|difference| difference.psnr),
-                "difference": row.file,
+                "difference": row.file.as_ref().map(|file| file.to_string_lossy()),
             })
         };
         json!({

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::{ByteSource, FileSource, MemorySource, read_images};
 use wgvae::{Error, HostTensor, Images, Result, Size};
@@ -45,11 +45,17 @@ pub(super) struct ImageFile {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Source {
     /// File that holds them.
+    #[serde(serialize_with = "lossy")]
     pub(super) file: PathBuf,
     /// Number of images in the file.
     pub(super) count: u32,
     /// Size of the encoded image, pixels.
     pub(super) size: Size,
+}
+
+/// Writes a path whose name may be no valid UTF-8.
+fn lossy<P: AsRef<Path>, S: Serializer>(path: &P, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&path.as_ref().display())
 }
 
 #[derive(Debug)]

@@ -201,7 +201,7 @@ impl Report {
         let (seconds, of) = &subject.seconds;
         let adapter = device.adapter();
         let mut facts = json!({
-            "files": files,
+            "files": files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>(),
             "predicted_peak_bytes": predicted,
             "fallback": runs.iter().find_map(|run| run.fallback.as_ref()),
             "measured_peak_bytes": measured,

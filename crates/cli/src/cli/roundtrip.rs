@@ -111,7 +111,7 @@ impl RoundtripArgs {
         let measured = device.ledger().peak();
         if self.json {
             return super::to_json(&json!({
-                "file": self.output,
+                "file": self.output.to_string_lossy(),
                 "image": size,
                 "psnr_db": Some(quality.psnr).filter(|psnr| psnr.is_finite()),
                 "ssim": quality.ssim,
