@@ -19,8 +19,9 @@ const LEAST_CHUNKS: u64 = 2;
 
 /// Returns lists of the sizes of slots that take at most `room` bytes together: first those with
 /// which least should move. `chunk` is the most bytes of a chunk. Only slots for items that are
-/// larger than `most` exceed it.
-pub(super) fn choices(uses: &Uses, room: Bytes, chunk: Bytes, most: Bytes) -> Vec<Vec<Bytes>> {
+/// larger than `most` exceed it. The first list is mostly taken, so each is made when it is asked
+/// for.
+pub(super) fn choices(uses: &Uses, room: Bytes, chunk: Bytes, most: Bytes) -> impl Iterator<Item = Vec<Bytes>> {
     let limit = chunk.align_up(ALIGNMENT);
     // The largest chunk may be smaller than chunks may be.
     let mut chunk = Bytes(ALIGNMENT);
@@ -30,23 +31,29 @@ pub(super) fn choices(uses: &Uses, room: Bytes, chunk: Bytes, most: Bytes) -> Ve
         }
     }
     let used = large(uses, chunk);
-    let least = ranks(uses, &used, 1);
-    let (mut all, mut partly) = (Vec::new(), Vec::new());
-    for stretch in STRETCHES {
-        let sizes = ranks(uses, &used, stretch);
-        // Where the largest items of a stretch find no slots, the smaller ones may.
-        let mut smaller = least.clone();
-        smaller.extend(sizes.get(least.len()..).unwrap_or_default());
-        for (sizes, list) in [(sizes, &mut all), (smaller, &mut partly)] {
-            if list.last() != Some(&sizes) {
-                list.push(sizes);
-            }
+    let stretches = STRETCHES.len();
+    let mut made: Vec<Vec<Bytes>> = Vec::new();
+    let mut before = Vec::new();
+    (0..=2 * stretches).filter_map(move |index| {
+        // Last come the sizes that single steps need.
+        if let Some(stretch) = STRETCHES.iter().chain(&[1]).nth(made.len()) {
+            made.push(ranks(uses, &used, *stretch));
         }
-    }
-    all.append(&mut partly);
-    all.push(least);
-    all.retain_mut(|sizes| fill(sizes, room, chunk, most));
-    all
+        let mut sizes = match (index / stretches, index % stretches) {
+            (0, index) => made[index].clone(),
+            // Where the largest items of a stretch find no slots, the smaller ones may.
+            (1, index) => {
+                let least = made[stretches].iter();
+                least.chain(made[index].iter().skip(made[stretches].len())).copied().collect()
+            }
+            _ => made[stretches].clone(),
+        };
+        if before == sizes {
+            return None;
+        }
+        before.clone_from(&sizes);
+        fill(&mut sizes, room, chunk, most).then_some(sizes)
+    })
 }
 
 /// Adds as many smaller slots to `slots` as `room` has place for. Returns false if there is not
