@@ -1,24 +1,18 @@
 //! Convolutions of each channel by itself, perhaps with a gate. Shader: `conv2d_depthwise.wgsl`.
 
 use crate::kernels::activation;
-use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
+use crate::kernels::{Launch, Value, kernel, spread};
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
-params! {
-    /// Parameters of `conv2d_depthwise`.
-    DepthwiseParams, PARAMS {
-        spans: u32, rows: u32, y0: u32, width: u32, height: u32, x_row0: u32, y_row0: u32, x_channels4: u32,
-        y_channels4: u32, scale: f32, gate_scale: f32,
+kernel! {
+    /// Interface of `conv2d_depthwise`.
+    INTERFACE = "conv2d_depthwise"(x: Read, weights: Read, bias: Read, y: ReadWrite);
+    DepthwiseParams {
+        spans: u32, rows: u32, y0: u32, width: u32, height: u32, x_row0: u32, y_row0: u32,
+        x_channels4: u32, y_channels4: u32, scale: f32, gate_scale: f32,
     }
 }
-
-/// Interface of `conv2d_depthwise`.
-pub const INTERFACE: Interface = kernel!(
-    "conv2d_depthwise",
-    &[("x", Access::Read), ("weights", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite)],
-    PARAMS
-);
 
 /// Neighbouring pixels of an invocation.
 const PIXELS: u32 = 4;

@@ -1,24 +1,18 @@
 //! Direct 3x3 convolution for few channels. Shader: `conv2d_direct.wgsl`.
 
 use crate::kernels::choice::DirectTile;
-use crate::kernels::{Access, Interface, Launch, Value, border, groups, kernel, params};
+use crate::kernels::{Launch, Value, border, groups, kernel};
 use crate::model::graph::Border;
 use crate::tensor::Storage;
 
-params! {
-    /// Parameters of `conv2d_direct`.
-    Conv2dDirectParams, PARAMS {
+kernel! {
+    /// Interface of `conv2d_direct`.
+    INTERFACE = "conv2d_direct"(x: Read, w: Read, bias: Read, y: ReadWrite);
+    Conv2dDirectParams {
         spans: u32, rows: u32, y0: u32, width: u32, height: u32, x_width: u32, x_row0: i32,
         y_row0: i32, c_in4: u32, c_out4: u32, frames_in: u32, frames: u32, scale: f32,
     }
 }
-
-/// Interface of `conv2d_direct`.
-pub const INTERFACE: Interface = kernel!(
-    "conv2d_direct",
-    &[("x", Access::Read), ("w", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite)],
-    PARAMS
-);
 
 /// One convolution of a band.
 #[derive(Debug, Clone, Copy)]

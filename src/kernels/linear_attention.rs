@@ -1,7 +1,7 @@
 //! Linear attention: sums over runs of pixels, their sum over all runs, and its use by each pixel.
 //! Shaders: `linear_attention_{sums,finish,apply}.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, groups, kernel, params, spread};
+use crate::kernels::{Launch, Value, kernel, line, spread};
 use crate::tensor::Storage;
 
 /// Successive pixels of an invocation of `linear_attention_apply`.
@@ -13,14 +13,11 @@ pub fn elements(heads: u32, head4: u32) -> u32 {
     heads * (head4 * 4 + 1) * head4
 }
 
-params! {
-    /// Parameters of `linear_attention_sums`.
-    SumsParams, SUMS_PARAMS { pixels: u32, run: u32, channels4: u32, sums_offset: u32 }
+kernel! {
+    /// Interface of `linear_attention_sums`.
+    SUMS = "linear_attention_sums"(x: Read, sums: ReadWrite);
+    SumsParams { pixels: u32, run: u32, channels4: u32, sums_offset: u32 }
 }
-
-/// Interface of `linear_attention_sums`.
-pub const SUMS: Interface =
-    kernel!("linear_attention_sums", &[("x", Access::Read), ("sums", Access::ReadWrite)], SUMS_PARAMS);
 
 /// Launches `linear_attention_sums` with a workgroup for each head and run.
 pub fn sums(storage: Storage, head4: u32, params: SumsParams) -> Launch {
@@ -31,33 +28,24 @@ pub fn sums(storage: Storage, head4: u32, params: SumsParams) -> Launch {
     Launch { macs, ..SUMS.launch(values, &params, workgroups) }
 }
 
-params! {
-    /// Parameters of `linear_attention_finish`.
-    FinishParams, FINISH_PARAMS { runs: u32, elements: u32 }
+kernel! {
+    /// Interface of `linear_attention_finish`.
+    FINISH = "linear_attention_finish"(sums: Read, table: ReadWrite);
+    FinishParams { runs: u32, elements: u32 }
 }
-
-/// Interface of `linear_attention_finish`.
-pub const FINISH: Interface =
-    kernel!("linear_attention_finish", &[("sums", Access::Read), ("table", Access::ReadWrite)], FINISH_PARAMS);
 
 /// Launches `linear_attention_finish`.
 pub fn finish(params: FinishParams) -> Launch {
-    FINISH.launch(Vec::new(), &params, [groups(params.elements.into()), 1, 1])
+    FINISH.launch(Vec::new(), &params, line(&[params.elements]))
 }
 
-params! {
-    /// Parameters of `linear_attention_apply`.
-    ApplyParams, APPLY_PARAMS {
+kernel! {
+    /// Interface of `linear_attention_apply`.
+    APPLY = "linear_attention_apply"(x: Read, table: Read, y: ReadWrite);
+    ApplyParams {
         pixels: u32, heads: u32, x_offset: u32, y_offset: u32, y_channels4: u32, eps: f32,
     }
 }
-
-/// Interface of `linear_attention_apply`.
-pub const APPLY: Interface = kernel!(
-    "linear_attention_apply",
-    &[("x", Access::Read), ("table", Access::Read), ("y", Access::ReadWrite)],
-    APPLY_PARAMS
-);
 
 /// Launches `linear_attention_apply`.
 pub fn apply(storage: Storage, head4: u32, params: ApplyParams) -> Launch {

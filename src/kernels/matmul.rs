@@ -2,14 +2,16 @@
 //! `matmul_shared.wgsl`, `matmul_matrix.wgsl`.
 
 use crate::kernels::choice::{MatmulTile, Products, SHARED_TILE};
-use crate::kernels::{Access, Interface, Launch, Value, WORKGROUP, kernel, params};
+use crate::kernels::{Interface, Launch, Value, WORKGROUP, kernel};
 pub use crate::limits::MATRIX_SUBGROUPS;
 use crate::limits::PlannedUnits;
 use crate::tensor::Storage;
 
-params! {
-    /// Parameters of `matmul`. Offsets and strides count vec4 elements.
-    MatmulParams, MATMUL_PARAMS {
+kernel! {
+    /// Interface of `matmul`: a register tile for each invocation. Offsets and strides count vec4
+    /// elements.
+    REGISTER = "matmul"(a: Read, b: Read, bias: Read, row_factors: Read, c: ReadWrite);
+    MatmulParams {
         m: u32, m_stored: u32, n4: u32, k4: u32, a_offset: u32, a_row: u32, a_column: u32,
         batch: u32, a_batch: u32, a_frame: u32, b_offset: u32, b_row: u32, b_block: u32,
         b_batch: u32, c_offset: u32, c_row: u32, c_batch: u32, c_frame: u32, scale: f32,
@@ -37,14 +39,6 @@ impl MatmulParams {
     }
 }
 
-const BINDINGS: &[(&str, Access)] = &[
-    ("a", Access::Read),
-    ("b", Access::Read),
-    ("bias", Access::Read),
-    ("row_factors", Access::Read),
-    ("c", Access::ReadWrite),
-];
-
 /// Neighbouring invocations of `matmul` whose rows alternate, so that they load neighbouring rows
 /// together. As many as the widest vectors of CPU drivers have lanes.
 const LANES: u32 = 8;
@@ -59,18 +53,15 @@ const SHARED_DEPTH4: u32 = 4;
 /// Invocations of `matmul_shared` that load a, if a workgroup has so many.
 const SHARED_LOADERS: u32 = 64;
 
-/// Interface of `matmul`: a register tile for each invocation.
-pub const REGISTER: Interface = kernel!("matmul", BINDINGS, MATMUL_PARAMS);
-
 /// Interface of `matmul_quad`: a register tile for each invocation, and four invocations that load
 /// for each other.
-pub const QUAD: Interface = kernel!("matmul_quad", BINDINGS, MATMUL_PARAMS);
+pub const QUAD: Interface = kernel!("matmul_quad" like REGISTER);
 
 /// Interface of `matmul_shared`: a tile in workgroup memory.
-pub const SHARED: Interface = kernel!("matmul_shared", BINDINGS, MATMUL_PARAMS);
+pub const SHARED: Interface = kernel!("matmul_shared" like REGISTER);
 
 /// Interface of `matmul_matrix`: a tile in workgroup memory, multiplied on matrix units.
-pub const MATRIX: Interface = kernel!("matmul_matrix", BINDINGS, MATMUL_PARAMS);
+pub const MATRIX: Interface = kernel!("matmul_matrix" like REGISTER);
 
 /// Rows, columns and depth of what one of [`MATRIX_SUBGROUPS`] multiplies at a time.
 const MATRIX_QUARTER: u32 = SHARED_TILE / 2;

@@ -67,15 +67,31 @@ impl Interface {
     }
 }
 
-/// Makes the [`Interface`] of a file in `shaders/`: its stem, bindings and table of parameters.
+/// Declares the [`Interface`] of a file in `shaders/`, and a struct that mirrors its `Params` in
+/// WGSL, which documents the members. A test compares the table of members with naga's reflection.
+/// The short form is for a file with the bindings and `Params` of another.
 macro_rules! kernel {
-    ($file:literal, $bindings:expr, $params:expr $(,)?) => {
-        $crate::kernels::Interface {
+    (
+        $(#[$meta:meta])* $name:ident = $file:literal($($binding:ident: $access:ident),+);
+        $params:ident { $($field:ident: $type:ident),+ $(,)? }
+    ) => {
+        #[doc = concat!("Parameters of `", $file, "`.")]
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+        pub struct $params {
+            $(#[doc = "See `Params` in the shader."] pub $field: $type,)+
+        }
+
+        $(#[$meta])*
+        pub const $name: $crate::kernels::Interface = $crate::kernels::Interface {
             file: $file,
             text: $crate::kernels::embedded::embedded!($file),
-            bindings: $bindings,
-            params: $params,
-        }
+            bindings: &[$((stringify!($binding), $crate::kernels::Access::$access)),+],
+            params: &[$((stringify!($field), stringify!($type))),+],
+        };
+    };
+    ($file:literal like $other:ident) => {
+        $crate::kernels::Interface { file: $file, text: $crate::kernels::embedded::embedded!($file), ..$other }
     };
 }
 pub(crate) use kernel;
@@ -136,25 +152,15 @@ pub struct Launch {
     pub macs: u64,
 }
 
-/// Declares a `Params` struct that mirrors the struct in WGSL, and a table of its members. The WGSL
-/// struct documents the members. A test compares the table with naga's reflection.
-macro_rules! params {
-    ($(#[$meta:meta])* $name:ident, $table:ident { $($field:ident: $type:ident),+ $(,)? }) => {
-        $(#[$meta])*
-        #[repr(C)]
-        #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
-        pub struct $name {
-            $(#[doc = "See `Params` in the shader."] pub $field: $type,)+
-        }
-
-        const $table: &[(&str, &str)] = &[$((stringify!($field), stringify!($type)),)+];
-    };
-}
-pub(crate) use params;
-
 /// Returns the number of workgroups of [`WORKGROUP`] invocations for `invocations`, on one axis.
 pub fn groups(invocations: u64) -> u32 {
     u32::try_from(invocations.div_ceil(u64::from(WORKGROUP))).unwrap_or(u32::MAX)
+}
+
+/// Returns the workgroups of [`WORKGROUP`] invocations, on one axis, for as many invocations as the
+/// product of `extents`.
+fn line(extents: &[u32]) -> [u32; 3] {
+    [groups(extents.iter().map(|extent| u64::from(*extent)).product()), 1, 1]
 }
 
 /// Returns the number of workgroups of [`WORKGROUP`] invocations for `invocations`, on two axes. A

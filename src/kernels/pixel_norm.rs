@@ -2,25 +2,19 @@
 //! `pixel_norm_apply.wgsl`.
 
 use crate::kernels::activation;
-use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
+use crate::kernels::{Launch, Value, kernel, spread};
 use crate::limits::DeviceKind;
 use crate::model::graph::Activation;
 use crate::tensor::Storage;
 
-params! {
-    /// Parameters of `pixel_norm_apply`.
-    PixelNormParams, PARAMS {
+kernel! {
+    /// Interface of `pixel_norm_apply`.
+    INTERFACE = "pixel_norm_apply"(x: Read, gamma: Read, beta: Read, y: ReadWrite);
+    PixelNormParams {
         pixels: u32, channels4: u32, frames: u32, x_offset: u32, y_offset: u32, y_pixel4: u32,
         root: f32, least: f32, eps: f32,
     }
 }
-
-/// Interface of `pixel_norm_apply`.
-pub const INTERFACE: Interface = kernel!(
-    "pixel_norm_apply",
-    &[("x", Access::Read), ("gamma", Access::Read), ("beta", Access::Read), ("y", Access::ReadWrite)],
-    PARAMS
-);
 
 /// Returns the invocations that take a pixel on a device of this kind. All give the same bits.
 pub fn lanes(kind: DeviceKind) -> u32 {

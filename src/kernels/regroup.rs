@@ -1,19 +1,18 @@
 //! Means or copies of channels, at another size or number of frames. Shader: `regroup.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
+use crate::kernels::{Launch, Value, kernel, spread};
 use crate::tensor::Storage;
 
-params! {
-    /// Parameters of `regroup`.
-    RegroupParams, PARAMS {
-        pixels: u32, width: u32, frames: u32, channels: u32, channels4: u32, x_width: u32, x_frames: u32,
-        x_channels4: u32, x_offset: u32, y_offset: u32, y_row: u32, side: u32, column_step: u32, places: u32,
-        missing: u32, repeats_first: u32, tiled: u32, count: u32, scale: f32,
+kernel! {
+    /// Interface of `regroup`.
+    INTERFACE = "regroup"(x: Read, y: ReadWrite);
+    RegroupParams {
+        pixels: u32, width: u32, frames: u32, channels: u32, channels4: u32, x_width: u32,
+        x_frames: u32, x_channels4: u32, x_offset: u32, y_offset: u32, y_row: u32, side: u32,
+        column_step: u32, places: u32, missing: u32, repeats_first: u32, tiled: u32, count: u32,
+        scale: f32,
     }
 }
-
-/// Interface of `regroup`.
-pub const INTERFACE: Interface = kernel!("regroup", &[("x", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
 /// Means or copies of channels to be launched.
 #[derive(Debug, Clone, Copy)]

@@ -1,23 +1,21 @@
 //! Writes the pixels that a 3x3 filter sees, so that a product with the filter is the convolution.
 //! Shader: `unfold.wgsl`.
 
-use crate::kernels::{Access, Interface, Launch, Value, kernel, params, spread};
+use crate::kernels::{Launch, Value, kernel, spread};
 use crate::model::graph::Window;
 use crate::tensor::Storage;
 
 /// Pixels that the filter sees at once.
 pub const TAPS: u32 = 9;
 
-params! {
-    /// Parameters of `unfold`.
-    UnfoldParams, PARAMS {
+kernel! {
+    /// Interface of `unfold`.
+    INTERFACE = "unfold"(x: Read, y: ReadWrite);
+    UnfoldParams {
         pixels: u32, first: u32, width: u32, x_width: u32, x_height: u32, x_row0: u32,
         channels4: u32, frames: u32, frames_y: u32, frame0: u32,
     }
 }
-
-/// Interface of `unfold`.
-pub const INTERFACE: Interface = kernel!("unfold", &[("x", Access::Read), ("y", Access::ReadWrite)], PARAMS);
 
 /// Launches `unfold` for a 3x3 `window`.
 pub fn unfold(storage: Storage, window: Window, params: UnfoldParams) -> Launch {

@@ -3,7 +3,7 @@
 //! a [`crate::kernels::matmul`].
 
 use crate::kernels::choice::Transforms;
-use crate::kernels::{Access, Interface, Launch, Value, WORKGROUP, groups, kernel, params};
+use crate::kernels::{Interface, Launch, Value, WORKGROUP, kernel, line};
 use crate::kernels::{activation, border};
 use crate::model::graph::{Activation, Border, Doubling};
 use crate::tensor::Storage;
@@ -13,17 +13,14 @@ pub const TILE: u32 = 4;
 /// Products per tile: 6x6 points.
 pub const POINTS: u32 = 36;
 
-params! {
-    /// Parameters of `winograd_weights`.
-    WeightsParams, WEIGHTS_PARAMS {
-        c_in: u32, c_out4: u32, column0: u32, tile_n: u32, blocks: u32, k: u32, k0: u32, w_offset: u32,
-
+kernel! {
+    /// Interface of `winograd_weights`.
+    WEIGHTS = "winograd_weights"(w: Read, u: ReadWrite);
+    WeightsParams {
+        c_in: u32, c_out4: u32, column0: u32, tile_n: u32, blocks: u32, k: u32, k0: u32,
+        w_offset: u32,
     }
 }
-
-/// Interface of `winograd_weights`.
-pub const WEIGHTS: Interface =
-    kernel!("winograd_weights", &[("w", Access::Read), ("u", Access::ReadWrite)], WEIGHTS_PARAMS);
 
 /// Returns the factor at which transformed input in `transformed` is stored, and with it the
 /// products. With this power of two, halves can hold the transform of any input that they can hold.
@@ -63,21 +60,17 @@ impl Storages {
 
 /// Launches `winograd_weights` for one tap in time.
 pub fn weights(storages: Storages, params: WeightsParams) -> Launch {
-    let columns = u64::from(params.blocks) * u64::from(params.tile_n);
-    WEIGHTS.launch(storages.fours().to_vec(), &params, [groups(columns * u64::from(params.c_in)), 1, 1])
+    WEIGHTS.launch(storages.fours().to_vec(), &params, line(&[params.blocks, params.tile_n, params.c_in]))
 }
 
-params! {
-    /// Parameters of `winograd_in`.
-    InParams, IN_PARAMS {
+kernel! {
+    /// Interface of `winograd_in`.
+    IN = "winograd_in"(x: Read, norm: Read, v: ReadWrite);
+    InParams {
         tiles: u32, tiles_x: u32, tile_x0: u32, y0: u32, width: u32, height: u32, x_width: u32,
         x_row0: i32, channels4: u32, frame4: u32, v_channels4: u32, v_channel0: u32,
     }
 }
-
-/// Interface of `winograd_in`.
-pub const IN: Interface =
-    kernel!("winograd_in", &[("x", Access::Read), ("norm", Access::Read), ("v", Access::ReadWrite)], IN_PARAMS);
 
 /// Operations on the input as it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,7 +86,7 @@ pub struct WinogradPrologue {
 }
 
 /// Interface of `winograd_in_pairs`.
-pub const IN_PAIRS: Interface = kernel!("winograd_in_pairs", IN.bindings, IN.params);
+pub const IN_PAIRS: Interface = kernel!("winograd_in_pairs" like IN);
 
 /// Tiles of one workgroup of `winograd_in`. Its other axis goes over channels.
 const IN_TILES: u32 = 16;
@@ -138,21 +131,15 @@ pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradProlo
     interface.launch(values, &params, workgroups)
 }
 
-params! {
-    /// Parameters of `winograd_out`.
-    OutParams, OUT_PARAMS {
+kernel! {
+    /// Interface of `winograd_out`.
+    OUT = "winograd_out"(m: Read, bias: Read, y: ReadWrite, moments: ReadWrite);
+    OutParams {
         tiles: u32, tiles_x: u32, tile_x0: u32, run: u32, runs_x: u32, runs: u32, y0: u32,
         width: u32, height: u32, y_row0: i32, channels4: u32, bias4: u32, moments_offset: u32,
         scale: f32,
     }
 }
-
-/// Interface of `winograd_out`.
-pub const OUT: Interface = kernel!(
-    "winograd_out",
-    &[("m", Access::Read), ("bias", Access::Read), ("y", Access::ReadWrite), ("moments", Access::ReadWrite)],
-    OUT_PARAMS
-);
 
 /// Operations on the output as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -166,7 +153,7 @@ pub struct WinogradEpilogue {
 }
 
 /// Interface of `winograd_out_pairs`.
-pub const OUT_PAIRS: Interface = kernel!("winograd_out_pairs", OUT.bindings, OUT.params);
+pub const OUT_PAIRS: Interface = kernel!("winograd_out_pairs" like OUT);
 
 /// Launches `winograd_out` or `winograd_out_pairs`.
 pub fn output(transforms: Transforms, storages: Storages, epilogue: WinogradEpilogue, params: OutParams) -> Launch {
@@ -178,7 +165,7 @@ pub fn output(transforms: Transforms, storages: Storages, epilogue: WinogradEpil
     let (interface, workgroups) = match transforms {
         Transforms::Runs => {
             values.extend(storages.fours());
-            (OUT, [groups(u64::from(params.runs) * u64::from(params.channels4)), 1, 1])
+            (OUT, line(&[params.runs, params.channels4]))
         }
         Transforms::Pairs => {
             values.extend(storages.pairs());
