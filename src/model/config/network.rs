@@ -324,6 +324,14 @@ impl NetworkFacts {
     }
 }
 
+/// Compares fields of two networks. A field may have another name in config.json, and one row may
+/// follow that is not a field.
+macro_rules! same {
+    ($left:ident, $right:ident: $($field:ident $(as $name:literal)?),+ $(; $other:literal: $same:expr)?) => {
+        &[$(([$($name,)? stringify!($field)][0], $left.$field == $right.$field),)+ $(($other, $same))?]
+    };
+}
+
 impl Network {
     /// Returns the facts about this network that need no graph.
     pub(crate) fn facts(&self) -> NetworkFacts {
@@ -459,62 +467,34 @@ impl Network {
     /// borders, because weights do not show them.
     pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
         let same: &[_] = match (self, other) {
-            (Self::Kl(left), Self::Kl(right)) => &[
-                ("block_out_channels", left.block_out_channels == right.block_out_channels),
-                ("decoder_block_out_channels", left.decoder_block_out_channels == right.decoder_block_out_channels),
-                ("layers_per_block", left.layers_per_block == right.layers_per_block),
-                ("decoder_layers_per_block", left.decoder_layers_per_block == right.decoder_layers_per_block),
-                ("mid_block_add_attention", left.mid_block_add_attention == right.mid_block_add_attention),
-                ("use_quant_conv", left.use_quant_conv == right.use_quant_conv),
-                ("use_post_quant_conv", left.use_post_quant_conv == right.use_post_quant_conv),
-            ],
-            (Self::Tiny(left), Self::Tiny(right)) => &[
-                ("encoder_block_out_channels", left.encoder_block_out_channels == right.encoder_block_out_channels),
-                ("decoder_block_out_channels", left.decoder_block_out_channels == right.decoder_block_out_channels),
-                ("num_encoder_blocks", left.num_encoder_blocks == right.num_encoder_blocks),
-                ("num_decoder_blocks", left.num_decoder_blocks == right.num_decoder_blocks),
-                ("use_midblock_gn", left.use_midblock_gn == right.use_midblock_gn),
-                ("patch_size", left.patch_size == right.patch_size),
-                ("temporal_downsample", left.temporal_downsample == right.temporal_downsample),
-            ],
-            (Self::Wan(left), Self::Wan(right)) => &[
-                ("base_dim", left.base_dim == right.base_dim),
-                ("decoder_base_dim", left.decoder_base_dim == right.decoder_base_dim),
-                ("dim_mult", left.dim_mult == right.dim_mult),
-                ("num_res_blocks", left.num_res_blocks == right.num_res_blocks),
-                ("is_residual", left.is_residual == right.is_residual),
-                ("patch_size", left.patch_size == right.patch_size),
-                ("upscale", left.upscale == right.upscale),
+            (Self::Kl(left), Self::Kl(right)) => same!(
+                left, right: block_out_channels, decoder_block_out_channels, layers_per_block,
+                decoder_layers_per_block, mid_block_add_attention, use_quant_conv, use_post_quant_conv
+            ),
+            (Self::Tiny(left), Self::Tiny(right)) => same!(
+                left, right: encoder_block_out_channels, decoder_block_out_channels, num_encoder_blocks,
+                num_decoder_blocks, use_midblock_gn, patch_size, temporal_downsample
+            ),
+            (Self::Wan(left), Self::Wan(right)) => same!(
+                left, right: base_dim, decoder_base_dim, dim_mult, num_res_blocks, is_residual, patch_size, upscale;
                 // Weights without a list do not tell.
-                (
-                    "temperal_downsample",
-                    !left.is_residual
-                        || [left, right].iter().any(|wan| wan.temperal_downsample.is_empty())
-                        || left.temperal_downsample == right.temperal_downsample,
-                ),
-            ],
+                "temperal_downsample": !left.is_residual
+                    || [left, right].iter().any(|wan| wan.temperal_downsample.is_empty())
+                    || left.temperal_downsample == right.temperal_downsample
+            ),
             // Weights tell neither shortcuts nor borders.
-            (Self::Ltx2(left), Self::Ltx2(right)) => &[
-                ("block_out_channels", left.block_out_channels == right.block_out_channels),
-                ("layers_per_block", left.layers_per_block == right.layers_per_block),
-                ("downsample_type", left.downsample == right.downsample),
-                ("decoder_block_out_channels", left.decoder_block_out_channels == right.decoder_block_out_channels),
-                ("decoder_layers_per_block", left.decoder_layers_per_block == right.decoder_layers_per_block),
-                ("upsample_type", left.upsample == right.upsample),
-                ("upsample_factor", left.upsample_factor == right.upsample_factor),
-                ("patch_size", left.patch_size == right.patch_size),
-            ],
-            (Self::SeedVr(left), Self::SeedVr(right)) => &[
-                ("block_out_channels", left.block_out_channels == right.block_out_channels),
-                ("layers_per_block", left.layers_per_block == right.layers_per_block),
-                ("temporal_scale_num", left.temporal_scale_num == right.temporal_scale_num),
-            ],
+            (Self::Ltx2(left), Self::Ltx2(right)) => same!(
+                left, right: block_out_channels, layers_per_block, downsample as "downsample_type",
+                decoder_block_out_channels, decoder_layers_per_block, upsample as "upsample_type", upsample_factor,
+                patch_size
+            ),
+            (Self::SeedVr(left), Self::SeedVr(right)) => {
+                same!(left, right: block_out_channels, layers_per_block, temporal_scale_num)
+            }
             (Self::Dc(left), Self::Dc(right)) => &left.compared(right),
-            (Self::HunyuanVideo(left), Self::HunyuanVideo(right)) => &[
-                ("block_out_channels", left.block_out_channels == right.block_out_channels),
-                ("layers_per_block", left.layers_per_block == right.layers_per_block),
-                ("temporal_compression_ratio", left.time_changes == right.time_changes),
-            ],
+            (Self::HunyuanVideo(left), Self::HunyuanVideo(right)) => same!(
+                left, right: block_out_channels, layers_per_block, time_changes as "temporal_compression_ratio"
+            ),
             _ => &[],
         };
         same.iter().find(|(_, same)| !same).map(|(field, _)| *field)
