@@ -85,13 +85,14 @@ pub fn translate(file: &str, shapes: &BTreeMap<String, Vec<u64>>) -> Result<Name
 
     let numbering = Numbering::of(inside.keys().copied());
     let mut names = Names { layout: spelling.layout, written: BTreeMap::new(), strange_in_encoder: Vec::new() };
+    let [encoder, decoder] = spelling.halves;
     for name in inside.keys() {
         let as_written = format!("{prefix}{name}");
         let Some(translated) = rewrite(spelling.table, name, &numbering) else {
-            if is_in(spelling.decoder, name) {
+            if is_in(decoder, name) {
                 return Err(fail(not_part(&as_written, spelling.network, "decoder")));
             }
-            if is_in(spelling.encoder, name) {
+            if is_in(encoder, name) {
                 names.strange_in_encoder.push(as_written);
             }
             continue;

@@ -4,10 +4,8 @@ use crate::ordered::Map;
 
 /// Names of diffusers' `AutoencoderDC`. Queries, keys and values are joined later.
 pub(super) const DIFFUSERS: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_in.conv.!", "@.conv_in.conv.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
-    ("@.conv_out.conv.!", "@.conv_out.conv.!"),
+    ("@.;.!", "@.;.!"),
+    ("@.;.conv.!", "@.;.conv.!"),
     ("decoder.norm_out.!", "decoder.norm_out.!"),
     ("@.:.#.#.conv.!", "@.:.#.#.conv.!"),
     ("@.:.#.#.conv1.!", "@.:.#.#.conv1.!"),

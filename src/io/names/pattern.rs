@@ -16,41 +16,21 @@
 //! | `/` | a size change, numbered with the levels | the level that it belongs to |
 //! | `=` | a level, numbered with the size changes | `LIST.NUMBER`, or `mid_block` |
 //! | `{` | `stages` | the list of blocks of this half: `down_blocks` or `up_blocks` |
-//! | `@` `!` `_` `?` `%` `$` `+` `:` | a word of `WORDS` | the translation of the word |
+//! | `@` `;` `!` `_` `?` `%` `+` `,` `'` `:` `$` | a word of `WORDS` | its translation |
 
-/// Translations of the words that a placeholder matches.
-const WORDS: &[(&str, &[(&str, &str)])] = &[
-    ("@", &[("encoder", "encoder"), ("decoder", "decoder")]),
-    ("!", &[("weight", "weight"), ("bias", "bias")]),
-    ("_", &[("weight", "weight"), ("bias", "bias"), ("running_mean", "running_mean"), ("running_var", "running_var")]),
-    ("?", &[("weight", "weight"), ("bias", "bias"), ("gamma", "gamma")]),
-    (
-        "%",
-        &[
-            ("norm1", "norm1"),
-            ("conv1", "conv1"),
-            ("norm2", "norm2"),
-            ("conv2", "conv2"),
-            ("conv_shortcut", "conv_shortcut"),
-            ("nin_shortcut", "conv_shortcut"),
-        ],
-    ),
-    (
-        "+",
-        &[
-            ("norm", "norm"),
-            ("to_q", "to_q"),
-            ("to_k", "to_k"),
-            ("to_v", "to_v"),
-            ("proj", "proj"),
-            ("q", "to_q"),
-            ("k", "to_k"),
-            ("v", "to_v"),
-            ("proj_out", "proj"),
-        ],
-    ),
-    (":", &[("down_blocks", "down_blocks"), ("up_blocks", "up_blocks")]),
-    ("$", &[("0", "norm1"), ("2", "conv1"), ("3", "norm2"), ("6", "conv2")]),
+/// Words that a placeholder matches. `from>to` is one with a translation.
+const WORDS: &[(&str, &str)] = &[
+    ("@", "encoder decoder"),
+    (";", "conv_in conv_out"),
+    ("!", "weight bias"),
+    ("_", "weight bias running_mean running_var"),
+    ("?", "weight bias gamma"),
+    ("%", "norm1 conv1 norm2 conv2 conv_shortcut nin_shortcut>conv_shortcut"),
+    ("+", "norm to_q to_k to_v proj q>to_q k>to_k v>to_v proj_out>proj"),
+    (",", "group_norm to_q to_k to_v query>to_q key>to_k value>to_v proj_attn>to_out.0"),
+    ("'", "norm>group_norm q>to_q k>to_k v>to_v proj_out>to_out.0"),
+    (":", "down_blocks up_blocks"),
+    ("$", "0>norm1 2>conv1 3>norm2 6>conv2"),
 ];
 
 /// The numbers that a file's numbering depends on.
@@ -152,7 +132,8 @@ fn translated(placeholder: &str, segment: &str, numbering: &Numbering) -> Option
         "/" => number().filter(|number| number % 2 == 1).map(|number| (number / 2).to_string())?,
         _ => {
             let (_, words) = WORDS.iter().find(|(name, _)| *name == placeholder)?;
-            words.iter().find(|(from, _)| *from == segment)?.1.to_owned()
+            let mut pairs = words.split(' ').map(|word| word.split_once('>').unwrap_or((word, word)));
+            pairs.find(|(from, _)| *from == segment)?.1.to_owned()
         }
     })
 }

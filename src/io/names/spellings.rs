@@ -13,13 +13,15 @@ pub(super) struct Spelling {
     pub(super) network: &'static str,
     /// Evidence for this spelling: any of these is enough.
     pub(super) signs: &'static [Sign],
-    /// Starts of names that belong to the encoder.
-    pub(super) encoder: &'static [&'static str],
-    /// Starts of names that belong to the decoder.
-    pub(super) decoder: &'static [&'static str],
+    /// Starts of names that belong to the encoder, and to the decoder.
+    pub(super) halves: [&'static [&'static str]; 2],
     /// Pairs of a pattern and the name used here; see `pattern`.
     pub(super) table: &'static [(&'static str, &'static str)],
 }
+
+/// Halves with usual names, and those with a convolution on either side of the latents.
+const HALVES: [&[&str]; 2] = [&["encoder."], &["decoder."]];
+const QUANTIZED_HALVES: [&[&str]; 2] = [&["encoder.", "quant_conv."], &["decoder.", "post_quant_conv."]];
 
 /// All spellings. The first with a matching sign wins, because names of one occur in others.
 pub(super) const SPELLINGS: &[Spelling] = &[
@@ -27,24 +29,21 @@ pub(super) const SPELLINGS: &[Spelling] = &[
         layout: Layout::Wan,
         network: "Wan's or Qwen-Image's",
         signs: &[Starts("decoder.middle."), Starts("encoder.middle.")],
-        encoder: &["encoder.", "conv1."],
-        decoder: &["decoder.", "conv2."],
+        halves: [&["encoder.", "conv1."], &["decoder.", "conv2."]],
         table: WAN,
     },
     Spelling {
         layout: Layout::DcAe,
         network: "DC-AE's",
         signs: &[Starts("decoder.stages."), Starts("encoder.stages.")],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: dc::ORIGINAL,
     },
     Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderDC's",
         signs: &[Fits(dc::ends_with_norms)],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: dc::DIFFUSERS,
     },
     Spelling {
@@ -54,16 +53,14 @@ pub(super) const SPELLINGS: &[Spelling] = &[
             Starts("decoder.mid_block.attentions.0.proj_out."),
             Starts("encoder.mid_block.attentions.0.proj_out."),
         ],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: HUNYUAN_VIDEO,
     },
     Spelling {
         layout: Layout::Ldm,
         network: "an AutoencoderKLHunyuanVideo15's",
         signs: &[Starts("decoder.mid.attn_1.norm.gamma"), Starts("encoder.mid.attn_1.norm.gamma")],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: HUNYUAN_VIDEO_LDM,
     },
     Spelling {
@@ -75,32 +72,28 @@ pub(super) const SPELLINGS: &[Spelling] = &[
             Starts("decoder.mid_block.resnets.0.norm1.gamma"),
             Starts("encoder.mid_block.resnets.0.norm1.gamma"),
         ],
-        encoder: &["encoder.", "quant_conv."],
-        decoder: &["decoder.", "post_quant_conv."],
+        halves: QUANTIZED_HALVES,
         table: WAN_DIFFUSERS,
     },
     Spelling {
         layout: Layout::Ltx,
         network: "LTX-2's",
         signs: &[Starts("decoder.up_blocks.0.res_blocks."), Starts("encoder.down_blocks.0.res_blocks.")],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: LTX,
     },
     Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderKLLTX2Video's",
         signs: &[Starts("decoder.mid_block.resnets.0.conv1.conv."), Starts("encoder.mid_block.resnets.0.conv1.conv.")],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: LTX2_DIFFUSERS,
     },
     Spelling {
         layout: Layout::Taesd,
         network: "TAESD's",
         signs: &[Starts("taesd_decoder."), Starts("taesd_encoder.")],
-        encoder: &["taesd_encoder."],
-        decoder: &["taesd_decoder."],
+        halves: [&["taesd_encoder."], &["taesd_decoder."]],
         table: TAESD,
     },
     Spelling {
@@ -113,48 +106,42 @@ pub(super) const SPELLINGS: &[Spelling] = &[
             Starts("encoder.3.conv."),
             Starts("encoder.4.conv."),
         ],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: TAESD_HALVES,
     },
     Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderTiny",
         signs: &[Starts("decoder.layers."), Starts("encoder.layers.")],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: TINY,
     },
     Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderKLHunyuanImage",
         signs: &[Starts("decoder.up_blocks.0.norm1."), Starts("encoder.down_blocks.0.norm1.")],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: HUNYUAN_IMAGE,
     },
     Spelling {
         layout: Layout::Ldm,
         network: "an AutoencoderKLHunyuanImage",
         signs: &[Starts("decoder.up.0.upsample."), Fits(moves_pixels)],
-        encoder: &["encoder."],
-        decoder: &["decoder."],
+        halves: HALVES,
         table: HUNYUAN_IMAGE_LDM,
     },
     Spelling {
         layout: Layout::Diffusers,
         network: "an AutoencoderKL",
         signs: &[Starts("decoder.up_blocks."), Starts("encoder.down_blocks.")],
-        encoder: &["encoder.", "quant_conv."],
-        decoder: &["decoder.", "post_quant_conv."],
+        halves: QUANTIZED_HALVES,
         table: KL,
     },
     Spelling {
         layout: Layout::Ldm,
         network: "an AutoencoderKL",
         signs: &[Starts("decoder.up."), Starts("encoder.down.")],
-        encoder: &["encoder.", "quant_conv."],
-        decoder: &["decoder.", "post_quant_conv."],
+        halves: QUANTIZED_HALVES,
         table: LDM,
     },
 ];
@@ -162,19 +149,11 @@ pub(super) const SPELLINGS: &[Spelling] = &[
 /// Names of diffusers' `AutoencoderKL` and `AutoencoderKLFlux2`, with both spellings of attention
 /// that exist in files, and of `SeedVR`.
 const KL: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.;.!", "@.;.!"),
     ("@.conv_norm_out.!", "@.conv_norm_out.!"),
     ("@.mid_block.resnets.#.%.!", "@.mid_block.resnets.#.%.!"),
-    ("@.mid_block.attentions.#.group_norm.!", "@.mid_block.attentions.#.group_norm.!"),
-    ("@.mid_block.attentions.#.to_q.!", "@.mid_block.attentions.#.to_q.!"),
-    ("@.mid_block.attentions.#.to_k.!", "@.mid_block.attentions.#.to_k.!"),
-    ("@.mid_block.attentions.#.to_v.!", "@.mid_block.attentions.#.to_v.!"),
+    ("@.mid_block.attentions.#.,.!", "@.mid_block.attentions.#.,.!"),
     ("@.mid_block.attentions.#.to_out.0.!", "@.mid_block.attentions.#.to_out.0.!"),
-    ("@.mid_block.attentions.#.query.!", "@.mid_block.attentions.#.to_q.!"),
-    ("@.mid_block.attentions.#.key.!", "@.mid_block.attentions.#.to_k.!"),
-    ("@.mid_block.attentions.#.value.!", "@.mid_block.attentions.#.to_v.!"),
-    ("@.mid_block.attentions.#.proj_attn.!", "@.mid_block.attentions.#.to_out.0.!"),
     ("encoder.down_blocks.#.resnets.#.%.!", "encoder.down_blocks.#.resnets.#.%.!"),
     ("encoder.down_blocks.#.downsamplers.0.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
     ("decoder.up_blocks.#.resnets.#.%.!", "decoder.up_blocks.#.resnets.#.%.!"),
@@ -189,16 +168,11 @@ const KL: &[(&str, &str)] = &[
 /// Names of the same network in the original LDM code. FLUX's `ae.safetensors`, A1111 and `ComfyUI`
 /// use them, too.
 const LDM: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.;.!", "@.;.!"),
     ("@.norm_out.!", "@.conv_norm_out.!"),
     ("@.mid.block_1.%.!", "@.mid_block.resnets.0.%.!"),
     ("@.mid.block_2.%.!", "@.mid_block.resnets.1.%.!"),
-    ("@.mid.attn_1.norm.!", "@.mid_block.attentions.0.group_norm.!"),
-    ("@.mid.attn_1.q.!", "@.mid_block.attentions.0.to_q.!"),
-    ("@.mid.attn_1.k.!", "@.mid_block.attentions.0.to_k.!"),
-    ("@.mid.attn_1.v.!", "@.mid_block.attentions.0.to_v.!"),
-    ("@.mid.attn_1.proj_out.!", "@.mid_block.attentions.0.to_out.0.!"),
+    ("@.mid.attn_1.'.!", "@.mid_block.attentions.0.'.!"),
     ("encoder.down.#.block.#.%.!", "encoder.down_blocks.#.resnets.#.%.!"),
     ("encoder.down.#.downsample.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
     ("decoder.up.^.block.#.%.!", "decoder.up_blocks.^.resnets.#.%.!"),
@@ -214,8 +188,7 @@ const LDM: &[(&str, &str)] = &[
 
 /// Names of diffusers' `AutoencoderKLHunyuanImage`.
 const HUNYUAN_IMAGE: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.;.!", "@.;.!"),
     ("@.norm_out.!", "@.norm_out.!"),
     ("@.mid_block.resnets.#.%.!", "@.mid_block.resnets.#.%.!"),
     ("@.mid_block.attentions.#.+.!", "@.mid_block.attentions.#.+.!"),
@@ -228,8 +201,7 @@ const HUNYUAN_IMAGE: &[(&str, &str)] = &[
 /// Names of the same network in its own code, which `ComfyUI` uses, too. The decoder's levels are
 /// in the order in which they run, unlike those of LDM.
 const HUNYUAN_IMAGE_LDM: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.;.!", "@.;.!"),
     ("@.norm_out.!", "@.norm_out.!"),
     ("@.mid.block_1.%.!", "@.mid_block.resnets.0.%.!"),
     ("@.mid.block_2.%.!", "@.mid_block.resnets.1.%.!"),
@@ -273,8 +245,7 @@ const TAESD_HALVES: &[(&str, &str)] = &[
 
 /// Names of diffusers' `AutoencoderKLWan` and `AutoencoderKLQwenImage`.
 const WAN_DIFFUSERS: &[(&str, &str)] = &[
-    ("@.conv_in.!", "@.conv_in.!"),
-    ("@.conv_out.!", "@.conv_out.!"),
+    ("@.;.!", "@.;.!"),
     ("@.norm_out.gamma", "@.norm_out.gamma"),
     ("@.mid_block.resnets.#.%.?", "@.mid_block.resnets.#.%.?"),
     ("@.mid_block.attentions.#.norm.gamma", "@.mid_block.attentions.#.norm.gamma"),
@@ -328,8 +299,7 @@ const WAN: &[(&str, &str)] = &[
 /// Names of diffusers' `AutoencoderKLHunyuanVideo15`. Here, the module `conv` inside each causal
 /// convolution is left out.
 const HUNYUAN_VIDEO: &[(&str, &str)] = &[
-    ("@.conv_in.conv.!", "@.conv_in.!"),
-    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("@.;.conv.!", "@.;.!"),
     ("@.norm_out.gamma", "@.norm_out.gamma"),
     ("@.mid_block.resnets.#.%.gamma", "@.mid_block.resnets.#.%.gamma"),
     ("@.mid_block.resnets.#.%.conv.!", "@.mid_block.resnets.#.%.!"),
@@ -347,8 +317,7 @@ const HUNYUAN_VIDEO: &[(&str, &str)] = &[
 /// Names of the same network in its own code, which `ComfyUI` uses, too. The decoder's levels are
 /// in the order in which they run.
 const HUNYUAN_VIDEO_LDM: &[(&str, &str)] = &[
-    ("@.conv_in.conv.!", "@.conv_in.!"),
-    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("@.;.conv.!", "@.;.!"),
     ("@.norm_out.gamma", "@.norm_out.gamma"),
     ("@.mid.block_1.%.gamma", "@.mid_block.resnets.0.%.gamma"),
     ("@.mid.block_1.%.conv.!", "@.mid_block.resnets.0.%.!"),
@@ -368,8 +337,7 @@ const HUNYUAN_VIDEO_LDM: &[(&str, &str)] = &[
 /// Names of diffusers' `AutoencoderKLLTX2Video`. Here, the module `conv` inside each convolution is
 /// left out.
 const LTX2_DIFFUSERS: &[(&str, &str)] = &[
-    ("@.conv_in.conv.!", "@.conv_in.!"),
-    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("@.;.conv.!", "@.;.!"),
     ("@.mid_block.resnets.#.%.conv.!", "@.mid_block.resnets.#.%.!"),
     ("encoder.down_blocks.#.resnets.#.%.conv.!", "encoder.down_blocks.#.resnets.#.%.!"),
     ("encoder.down_blocks.#.downsamplers.0.conv.conv.!", "encoder.down_blocks.#.downsamplers.0.conv.!"),
@@ -381,8 +349,7 @@ const LTX2_DIFFUSERS: &[(&str, &str)] = &[
 
 /// Names of the same network in LTX's own code, which `ComfyUI` uses, too.
 const LTX: &[(&str, &str)] = &[
-    ("@.conv_in.conv.!", "@.conv_in.!"),
-    ("@.conv_out.conv.!", "@.conv_out.!"),
+    ("@.;.conv.!", "@.;.!"),
     ("encoder.down_blocks.=.res_blocks.#.%.conv.!", "encoder.=.resnets.#.%.!"),
     ("encoder.down_blocks./.conv.conv.!", "encoder.down_blocks./.downsamplers.0.conv.!"),
     ("decoder.up_blocks.=.res_blocks.#.%.conv.!", "decoder.=.resnets.#.%.!"),
