@@ -12,7 +12,6 @@ use crate::plan::fused::{
     Conv, FrameWindow, Fused, KeptFrames, LinearAttention, Norm, Normalize, NormedSum, PixelNorm, Prologue, Residual,
     Shortcut, Stage,
 };
-use crate::plan::readers::readers;
 use crate::plan::stream_scale;
 
 /// Number added to the divisor of linear attention (diffusers' `SanaMultiscaleLinearAttention`).
@@ -51,6 +50,18 @@ pub fn fuse(graph: &Graph, stream_scale: f32) -> Fused {
     let mut fused = fusing.fused;
     stream_scale::scale(&mut fused, stream_scale);
     fused
+}
+
+/// Returns the nodes that read each tensor, in order. A node that reads a tensor twice is listed
+/// twice.
+fn readers(graph: &Graph) -> Vec<Vec<usize>> {
+    let mut readers = vec![Vec::new(); graph.shapes.len()];
+    for (index, node) in graph.nodes.iter().enumerate() {
+        for input in &node.inputs {
+            readers[input.0].push(index);
+        }
+    }
+    readers
 }
 
 struct Fusing<'a> {

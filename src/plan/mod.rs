@@ -43,7 +43,6 @@ mod options;
 pub mod partition;
 mod parts;
 mod places;
-mod readers;
 pub mod retention;
 pub mod schedule;
 mod slots;
