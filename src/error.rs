@@ -1,6 +1,8 @@
 //! Errors of this crate, one variant for each cause. A message names the object, the expected value
 //! and the found value.
 
+use std::fmt;
+
 use crate::printable::Printable;
 use crate::tensor::{Bytes, Size};
 
@@ -125,6 +127,25 @@ impl Error {
     /// Makes an [`Error::Input`] about the argument or flag `what`.
     pub fn input(what: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::Input { what: what.into(), expected: expected.into(), found: found.into() }
+    }
+
+    /// Changes the name of the argument or flag in an [`Error::Input`]. Other errors stay.
+    #[must_use]
+    pub fn renamed(self, name: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Input { what, expected, found } => Self::Input { what: name(what), expected, found },
+            other => other,
+        }
+    }
+
+    /// Makes an [`Error::Format`] about `file`.
+    pub fn format(file: impl fmt::Display, problem: impl fmt::Display) -> Self {
+        Self::Format { file: file.to_string(), problem: problem.to_string() }
+    }
+
+    /// Makes an [`Error::Io`] about the file at `path`.
+    pub fn io(path: impl fmt::Display, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_string(), source }
     }
 }
 

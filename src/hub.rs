@@ -12,7 +12,7 @@ mod transfer;
 
 use std::path::{Path, PathBuf};
 
-use self::cache::{Cache, io_error, remove};
+use self::cache::{Cache, remove};
 use self::failure::INSTEAD;
 use self::hash::{Digest, sha256_of, sha256_of_text};
 use self::listing::{Listed, Listing};
@@ -136,7 +136,7 @@ impl HubModel {
             }
         }
         if self.client.is_some()
-            && let Err(error) = self.cache.note(self.name.revision(), &self.listing.commit)
+            && let Err(error) = self.cache.note(&self.name.revision, &self.listing.commit)
         {
             log::warn!("{}: it will not be found offline: {error}", self.name);
         }
@@ -149,7 +149,7 @@ impl HubModel {
         let most = most(name);
         if let Some(found) = bytes.filter(|bytes| *bytes > most && !kept) {
             let problem = format!("expected at most {most}, found {found} as the hub lists it");
-            return Err(Error::Format { file: self.name.file(name), problem });
+            return Err(Error::format(self.name.file(name), problem));
         }
         self.files.push(HubFile { name: name.to_owned(), bytes: bytes.or_else(|| self.bytes_kept(name)), kept });
         Ok(())
@@ -163,7 +163,7 @@ impl HubModel {
             self.fetch(index, &mut |_| {})?;
             self.files[position].kept = true;
         }
-        let text = std::fs::read_to_string(&path).map_err(|source| io_error(&path, source))?;
+        let text = std::fs::read_to_string(&path).map_err(|source| Error::io(path.display(), source))?;
         let folder = index.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         for shard in shard_index::shard_names(&self.name.file(index), &text)? {
             self.add(&format!("{folder}{shard}"))?;
@@ -198,7 +198,7 @@ impl HubModel {
             let source = std::io::Error::other(format!(
                 "not in the cache, and the hub is not asked: download it first, or {INSTEAD}"
             ));
-            return Err(Error::Io { path: shown, source });
+            return Err(Error::io(shown, source));
         };
         let (commit, digest) = (&self.listing.commit, self.listed(name).digest);
         let unlisted = || sha256_of_text(&format!("{}/{name}", commit.as_str()));
@@ -236,15 +236,17 @@ impl HubModel {
             client
                 .download(&self.name, &self.listing.commit, name, part, expected, &mut show)
                 .map_err(|failure| failure.into_error(&self.name, Some(name)))?;
-            let Some(digest) = digest else { return sha256_of(part).map_err(|source| io_error(part, source)) };
-            let found = digest.same_of(part).map_err(|source| io_error(part, source))?;
+            let Some(digest) = digest else {
+                return sha256_of(part).map_err(|source| Error::io(part.display(), source));
+            };
+            let found = digest.same_of(part).map_err(|source| Error::io(part.display(), source))?;
             if found == *digest {
                 return Ok(digest.hex().to_owned());
             }
             remove(part)?;
             if !is_resumed {
                 let source = std::io::Error::other(format!("expected {digest} as the hub lists it, found {found}"));
-                return Err(Error::Io { path: self.name.file(name), source });
+                return Err(Error::io(self.name.file(name), source));
             }
         }
     }
@@ -259,5 +261,5 @@ fn nothing_kept(name: &HubName) -> Error {
     let source = std::io::Error::other(format!(
         "not in the cache, and the hub is not to be asked (HF_HUB_OFFLINE): download it first, or {INSTEAD}"
     ));
-    Error::Io { path: name.to_string(), source }
+    Error::io(name, source)
 }

@@ -51,9 +51,8 @@ impl Cache {
     pub(super) fn commit_of(&self, revision: &str) -> Result<Option<Commit>> {
         let path = self.reference(revision);
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Commit::parse(revision)) };
-        let commit = Commit::parse(text.trim()).ok_or_else(|| Error::Format {
-            file: path.display().to_string(),
-            problem: format!("expected a commit ({}), found {:?}", Commit::EXPECTED, text.trim()),
+        let commit = Commit::parse(text.trim()).ok_or_else(|| {
+            Error::format(path.display(), format!("expected a commit ({}), found {:?}", Commit::EXPECTED, text.trim()))
         })?;
         Ok(Some(commit))
     }
@@ -68,12 +67,12 @@ impl Cache {
             return Ok(());
         }
         let lock = self.open_lock("refs")?;
-        lock.lock().map_err(|source| io_error(&path, source))?;
+        lock.lock().map_err(|source| Error::io(path.display(), source))?;
         let new = self.reference(&format!("{revision}.incomplete"));
         create_folder_of(&new)?;
         std::fs::write(&new, commit.as_str())
             .and_then(|()| std::fs::rename(&new, &path))
-            .map_err(|source| io_error(&path, source))
+            .map_err(|source| Error::io(path.display(), source))
     }
 
     /// Waits until no other process downloads the content with this `hash`, and locks it. The lock
@@ -88,7 +87,7 @@ impl Cache {
         loop {
             match lock.try_lock() {
                 Ok(()) => return Ok(lock),
-                Err(TryLockError::Error(source)) => return Err(io_error(&self.lock_file(hash), source)),
+                Err(TryLockError::Error(source)) => return Err(Error::io(self.lock_file(hash).display(), source)),
                 Err(TryLockError::WouldBlock) => {
                     if !std::mem::replace(&mut is_said, true) {
                         log::warn!("{file}: waiting for another process that is downloading it");
@@ -105,7 +104,7 @@ impl Cache {
     /// [`Error::Io`].
     pub(super) fn keep(&self, part: &Path, hash: &str, commit: &Commit, file: &str) -> Result<()> {
         let blob = self.blob(hash);
-        std::fs::rename(part, &blob).map_err(|source| io_error(&blob, source))?;
+        std::fs::rename(part, &blob).map_err(|source| Error::io(blob.display(), source))?;
         self.link_or(hash, commit, file, |pointer| std::fs::rename(&blob, pointer))
     }
 
@@ -132,7 +131,9 @@ impl Cache {
         // Go up from the file's folders, the commit and `snapshots`.
         let up = "../".repeat(file.matches('/').count() + 2);
         let target = PathBuf::from(format!("{up}blobs/{hash}"));
-        symlink(&target, &pointer).or_else(|_no_links| otherwise(&pointer)).map_err(|source| io_error(&pointer, source))
+        symlink(&target, &pointer)
+            .or_else(|_no_links| otherwise(&pointer))
+            .map_err(|source| Error::io(pointer.display(), source))
     }
 
     fn reference(&self, revision: &str) -> PathBuf {
@@ -147,7 +148,7 @@ impl Cache {
         let path = self.lock_file(name);
         create_folder_of(&path)?;
         let opened = File::options().write(true).create(true).truncate(false).open(&path);
-        opened.map_err(|source| io_error(&path, source))
+        opened.map_err(|source| Error::io(path.display(), source))
     }
 }
 
@@ -157,7 +158,7 @@ impl Cache {
 /// [`Error::Io`].
 pub(super) fn create_folder_of(path: &Path) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(folder).map_err(|source| io_error(folder, source))
+    std::fs::create_dir_all(folder).map_err(|source| Error::io(folder.display(), source))
 }
 
 /// Removes the file or link at `path`, if there is one.
@@ -166,16 +167,12 @@ pub(super) fn create_folder_of(path: &Path) -> Result<()> {
 /// [`Error::Io`].
 pub(super) fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
-        Err(source) if source.kind() != ErrorKind::NotFound => Err(io_error(path, source)),
+        Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::io(path.display(), source)),
         _ => Ok(()),
     }
 }
 
 /// Makes the error for a failed operation on `path`.
-pub(super) fn io_error(path: &Path, source: std::io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), source }
-}
-
 #[cfg(unix)]
 fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, link)

@@ -55,7 +55,7 @@ impl Failure {
             other => other.to_string(),
         };
         let path = file.map_or_else(|| name.to_string(), |file| name.file(file));
-        Error::Io { path, source: std::io::Error::other(why) }
+        Error::io(path, std::io::Error::other(why))
     }
 }
 

@@ -58,10 +58,7 @@ impl Listing {
     /// [`Error::Format`] for an answer that is not a listing, lacks a commit, or has malformed
     /// hashes.
     pub(super) fn read(name: &HubName, answer: &[u8]) -> Result<Self> {
-        let wrong = |problem: String| Error::Format {
-            file: name.to_string(),
-            problem: format!("the hub's listing: {problem}"),
-        };
+        let wrong = |problem: String| Error::format(name, format!("the hub's listing: {problem}"));
         let answer: Answer = serde_json::from_slice(answer).map_err(|error| wrong(error.to_string()))?;
         let commit = answer.sha.as_deref().and_then(Commit::parse).ok_or_else(|| {
             let found = answer.sha.as_ref().map_or("none".to_owned(), |sha| format!("{sha:?}"));
@@ -82,7 +79,7 @@ impl Listing {
     /// # Errors
     /// See [`Cache::commit_of`].
     pub(super) fn kept(cache: &Cache, name: &HubName) -> Result<Option<Self>> {
-        let Some(commit) = cache.commit_of(name.revision())? else { return Ok(None) };
+        let Some(commit) = cache.commit_of(&name.revision)? else { return Ok(None) };
         let mut files = BTreeMap::new();
         collect(&cache.snapshot(&commit), "", &mut files);
         Ok((!files.is_empty()).then_some(Self { commit, files }))
@@ -135,10 +132,7 @@ impl Listing {
     }
 
     fn missing(&self, name: &HubName) -> Error {
-        Error::Format {
-            file: name.to_string(),
-            problem: format!("no such file or folder among the {} files of the repository", self.files.len()),
-        }
+        Error::format(name, format!("no such file or folder among the {} files of the repository", self.files.len()))
     }
 }
 

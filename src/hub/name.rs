@@ -15,7 +15,7 @@ pub struct HubName {
     id: String,
     /// Folder or file in the repository. Empty for the repository itself.
     place: String,
-    revision: String,
+    pub(super) revision: String,
 }
 
 impl HubName {
@@ -37,10 +37,6 @@ impl HubName {
     /// Returns the two halves of `owner/name`.
     pub(super) fn owner_and_model(&self) -> (&str, &str) {
         self.id.split_once('/').unwrap_or((&self.id, ""))
-    }
-
-    pub(super) fn revision(&self) -> &str {
-        &self.revision
     }
 
     /// True if it names a file.

@@ -11,7 +11,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body, Timeout};
 use url::Url;
 
-use super::cache::{create_folder_of, io_error, remove};
+use super::cache::{create_folder_of, remove};
 use super::failure::Failure;
 use super::hash::Commit;
 use super::name::HubName;
@@ -111,7 +111,7 @@ impl Client {
     /// Returns the hub's listing, in JSON, for the revision in `name`.
     pub(super) fn listing(&self, name: &HubName) -> std::result::Result<Vec<u8>, Failure> {
         let (owner, model) = name.owner_and_model();
-        let mut url = self.address(&["api", "models", owner, model, "revision", name.revision()]);
+        let mut url = self.address(&["api", "models", owner, model, "revision", &name.revision]);
         url.set_query(Some("blobs=true"));
         let mut text = Vec::new();
         let response = self.get(&url, 0, Some(WAIT))?;
@@ -164,7 +164,7 @@ impl Client {
         expected: Expected,
         progress: &mut dyn FnMut(Bytes),
     ) -> std::result::Result<(), Failure> {
-        let cache = |source| Failure::Cache(io_error(part, source));
+        let cache = |source| Failure::Cache(Error::io(part.display(), source));
         create_folder_of(part).map_err(Failure::Cache)?;
         let opened = File::options().write(true).create(true).truncate(!expected.resumes).open(part);
         let mut file = opened.map_err(cache)?;

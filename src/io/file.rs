@@ -35,7 +35,7 @@ impl FileSource {
         };
         match open() {
             Ok((file, len)) => Ok(Self { name, len, file: Mutex::new(file) }),
-            Err(source) => Err(Error::Io { path: name, source }),
+            Err(source) => Err(Error::io(name, source)),
         }
     }
 
@@ -62,7 +62,7 @@ impl ByteSource for FileSource {
 
     fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
         let bytes = check_range(self, offset, len).and_then(|range| {
-            let bytes = self.read_range(&range).map_err(|source| Error::Io { path: self.name.clone(), source })?;
+            let bytes = self.read_range(&range).map_err(|source| Error::io(&self.name, source))?;
             if bytes.len() < range.len() {
                 return Err(Error::Format {
                     file: self.name.clone(),

@@ -10,7 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::file::FileSource;
 use super::shard_index::shard_names;
 use super::source::ByteSource;
-use super::weight_files::{PICKLES, Variant, file_name, format_error, has_ending, is_standard, pickle, weight_files};
+use super::weight_files::{PICKLES, Variant, file_name, has_ending, is_standard, pickle, weight_files};
 use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, Family, is_supported_class};
 
@@ -76,7 +76,7 @@ const MAX_JSON_BYTES: u64 = 16 << 20;
 
 /// Finds and opens the files of the model at `path`.
 fn find(path: &Path, variant: Variant) -> Result<ModelFiles> {
-    let metadata = std::fs::metadata(path).map_err(|source| io_error(path, source))?;
+    let metadata = std::fs::metadata(path).map_err(|source| Error::io(path.display(), source))?;
     if metadata.is_dir() { find_in_folder(path, variant) } else { find_file(path) }
 }
 
@@ -101,13 +101,13 @@ fn find_in_folder(folder: &Path, variant: Variant) -> Result<ModelFiles> {
         let problem = format!(
             "expected a model's files, found a repository in the cache of the Hugging Face Hub: use the name hf:{owner}/{name}"
         );
-        return Err(format_error(folder, &problem));
+        return Err(Error::format(folder.display(), problem));
     }
     let vae = folder.join("vae");
     let config = folder.join("config.json");
     if folder.join("model_index.json").is_file() || (!config.is_file() && vae.is_dir()) {
         if !vae.is_dir() {
-            return Err(format_error(folder, "a pipeline's folder without a vae folder in it"));
+            return Err(Error::format(folder.display(), "a pipeline's folder without a vae folder in it"));
         }
         return find_in_vae(&vae, variant);
     }
@@ -141,8 +141,8 @@ fn read_config(path: &Path) -> Result<AutoencoderConfig> {
 /// Lists the weight files in `folder`, or the index of its shards.
 fn find_weights(folder: &Path, variant: Variant) -> Result<Vec<PathBuf>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|source| io_error(folder, source))? {
-        names.push(file_name(&entry.map_err(|source| io_error(folder, source))?.path()));
+    for entry in std::fs::read_dir(folder).map_err(|source| Error::io(folder.display(), source))? {
+        names.push(file_name(&entry.map_err(|source| Error::io(folder.display(), source))?.path()));
     }
     Ok(weight_files(folder, names, variant)?.iter().map(|name| folder.join(name)).collect())
 }
@@ -165,7 +165,7 @@ fn open_shards(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
     for shard in shard_names(&path.display().to_string(), &read_text(path)?)? {
         let file = path.with_file_name(&shard);
         if !file.is_file() {
-            return Err(format_error(path, &format!("shard \"{shard}\" is missing")));
+            return Err(Error::format(path.display(), format!("shard \"{shard}\" is missing")));
         }
         sources.push(Box::new(FileSource::open(&file)?));
     }
@@ -189,14 +189,10 @@ fn class_name(path: &Path) -> Option<String> {
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    let bytes = std::fs::metadata(path).map_err(|source| io_error(path, source))?.len();
+    let bytes = std::fs::metadata(path).map_err(|source| Error::io(path.display(), source))?.len();
     if bytes > MAX_JSON_BYTES {
         let problem = format!("expected a JSON file of at most {MAX_JSON_BYTES} bytes, found {bytes}");
-        return Err(format_error(path, &problem));
+        return Err(Error::format(path.display(), problem));
     }
-    std::fs::read_to_string(path).map_err(|source| io_error(path, source))
-}
-
-fn io_error(path: &Path, source: std::io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), source }
+    std::fs::read_to_string(path).map_err(|source| Error::io(path.display(), source))
 }

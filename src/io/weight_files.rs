@@ -42,7 +42,7 @@ pub(crate) fn weight_files(folder: &Path, mut names: Vec<String>, variant: Varia
         Variant::Fp16 => {
             return standard(FP16)
                 .map(|name| vec![name])
-                .ok_or_else(|| format_error(folder, &format!("no {STEM}.fp16.safetensors in this folder")));
+                .ok_or_else(|| Error::format(folder.display(), format!("no {STEM}.fp16.safetensors in this folder")));
         }
     };
     if let Some(name) = found {
@@ -55,12 +55,12 @@ pub(crate) fn weight_files(folder: &Path, mut names: Vec<String>, variant: Varia
         [decoder, encoder] if are_halves(encoder, decoder) => Ok(vec![encoder.clone(), decoder.clone()]),
         [] => Err(match names.iter().find(|name| has_ending(Path::new(name), PICKLES)) {
             Some(name) => pickle(&folder.join(name)),
-            None if names.is_empty() => format_error(folder, "the folder is empty"),
-            None => format_error(folder, "no .safetensors file in this folder"),
+            None if names.is_empty() => Error::format(folder.display(), "the folder is empty"),
+            None => Error::format(folder.display(), "no .safetensors file in this folder"),
         }),
-        [first, second, ..] => Err(format_error(
-            folder,
-            &format!(
+        [first, second, ..] => Err(Error::format(
+            folder.display(),
+            format!(
                 "{} .safetensors files and none is {STEM}.safetensors: name one of them ({first}, {second}, ...)",
                 weights.len(),
             ),
@@ -93,9 +93,5 @@ pub(super) fn pickle(path: &Path) -> Error {
     let converted = path.with_extension("safetensors");
     let problem = "a Python pickle, which can run code when opened: convert it to .safetensors, in Python with torch and safetensors";
     let code = how_to_convert(&path.display().to_string(), &converted.display().to_string());
-    format_error(path, &format!("{problem}: {code}"))
-}
-
-pub(super) fn format_error(path: &Path, problem: &str) -> Error {
-    Error::Format { file: path.display().to_string(), problem: problem.to_owned() }
+    Error::format(path.display(), format!("{problem}: {code}"))
 }
