@@ -183,20 +183,6 @@ impl DeviceLimits {
         }
     }
 
-    /// Returns these limits, no larger than WebGPU's defaults. The features stay.
-    pub fn within_webgpu_default(&self) -> Self {
-        Self {
-            shader_f16: self.shader_f16,
-            timestamp_query: self.timestamp_query,
-            quads: self.quads,
-            kind: self.kind,
-            unified_memory: self.unified_memory,
-            vendor: self.vendor,
-            matrix_units: self.matrix_units,
-            ..Self::webgpu_default()
-        }
-    }
-
     /// Returns the size of the largest buffer that can be bound whole, bytes: at most 4 GiB, as
     /// kernels count in 32 bits.
     pub fn largest_bound_buffer(&self) -> Bytes {

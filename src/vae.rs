@@ -165,7 +165,7 @@ impl Vae {
 
     /// Checks that the weights of a request were loaded.
     fn check_loaded(&self, request: &Request) -> Result<()> {
-        let LoadOptions { directions, clips, .. } = self.planner.options();
+        let LoadOptions { directions, clips, .. } = self.planner.options;
         let is_clip = request.frames == Frames::Clip;
         if is_clip != clips {
             let of = |clips: bool| if clips { "clips" } else { "images" };

@@ -10,7 +10,7 @@ use crate::tensor::Bytes;
 /// A buffer on the host that the ledger counts.
 #[derive(Debug)]
 pub struct CpuBuffer {
-    values: Vec<f32>,
+    pub(super) values: Vec<f32>,
     ledger: Arc<Ledger>,
 }
 
@@ -50,14 +50,6 @@ impl CpuBuffer {
     /// Returns the size in bytes.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.values.len() as u64 * 4)
-    }
-
-    pub(super) fn values(&self) -> &[f32] {
-        &self.values
-    }
-
-    pub(super) fn values_mut(&mut self) -> &mut [f32] {
-        &mut self.values
     }
 }
 

@@ -95,7 +95,7 @@ impl Prepared {
             Output::Rgba8 | Output::Raw | Output::Tile => sink(rows, &content[..bytes]),
             Output::Picture(_) => {
                 if let Some(picture) = &mut self.picture {
-                    let picture: &mut [u8] = bytemuck::cast_slice_mut(picture.values_mut());
+                    let picture: &mut [u8] = bytemuck::cast_slice_mut(&mut picture.values);
                     picture[index(u64::from(rows.0) * row)..][..bytes].copy_from_slice(&content[..bytes]);
                 }
                 sink(rows, &content[bytes..][..index(CHECK_BYTES.0)])
@@ -124,12 +124,12 @@ impl Memory {
 
     fn content(&self, plan: &Plan, buffer: BufferId) -> &[f32] {
         let (slot, range) = Self::place(plan, buffer);
-        &self.slots[slot.0].values()[range]
+        &self.slots[slot.0].values[range]
     }
 
     fn content_mut(&mut self, plan: &Plan, buffer: BufferId) -> &mut [f32] {
         let (slot, range) = Self::place(plan, buffer);
-        &mut self.slots[slot.0].values_mut()[range]
+        &mut self.slots[slot.0].values[range]
     }
 
     fn step(&mut self, plan: &Plan, arch: pulp::Arch, step: &Step, inputs: &[&[f32]]) {
@@ -147,7 +147,7 @@ impl Memory {
                 let count = index(*bytes / 4);
                 // WebGPU refuses a copy within one buffer, so no plan has one.
                 if let Ok([source, target]) = self.slots.get_disjoint_mut([source.0, target.0]) {
-                    target.values_mut()[to..to + count].copy_from_slice(&source.values()[from..from + count]);
+                    target.values[to..to + count].copy_from_slice(&source.values[from..from + count]);
                 }
             }
             Action::Fetch { from: HostSource::Input(rows), to } => {
@@ -155,24 +155,24 @@ impl Memory {
             }
             Action::Fetch { from: HostSource::Weight(weight), to } => {
                 let weight = std::sync::Arc::clone(&self.weights[*weight]);
-                copy(weight.values(), self.content_mut(plan, *to));
+                copy(&weight.values, self.content_mut(plan, *to));
             }
             Action::Fetch { from: HostSource::Parked(place), to } => {
                 let (slot, range) = Self::place(plan, *to);
-                copy(self.parked[place.0].values(), &mut self.slots[slot.0].values_mut()[range]);
+                copy(&self.parked[place.0].values, &mut self.slots[slot.0].values[range]);
             }
             Action::Park { from, to } => {
                 let (slot, range) = Self::place(plan, *from);
-                copy(&self.slots[slot.0].values()[range], self.parked[to.0].values_mut());
+                copy(&self.slots[slot.0].values[range], &mut self.parked[to.0].values);
             }
             Action::Recall { state, part, to } => {
                 let (slot, range) = Self::place(plan, *to);
                 let content = self.states.part(self.states_of_plan[state.0], *part);
-                copy(content, &mut self.slots[slot.0].values_mut()[range]);
+                copy(content, &mut self.slots[slot.0].values[range]);
             }
             Action::Keep { from, state, part, bytes } => {
                 let (slot, range) = Self::place(plan, *from);
-                let content = &self.slots[slot.0].values()[range][..index(*bytes / 4)];
+                let content = &self.slots[slot.0].values[range][..index(*bytes / 4)];
                 copy(content, self.states.part(self.states_of_plan[state.0], *part));
             }
             Action::Output { .. } => {}
@@ -189,7 +189,7 @@ impl Memory {
                     let (slot, range) = Self::place(plan, *buffer);
                     uses.push((place, slot, range, *access));
                 }
-                Resource::Weight(weight) => lent[place] = Binding::Read(self.weights[weight.0].values()),
+                Resource::Weight(weight) => lent[place] = Binding::Read(&self.weights[weight.0].values),
                 Resource::Unused => {}
             }
         }
@@ -198,10 +198,10 @@ impl Memory {
             let Some((place, _, range, access)) = of_slot.next() else { continue };
             if *access == Access::ReadWrite {
                 assert!(of_slot.next().is_none(), "a launch writes a slot that it uses twice");
-                lent[*place] = Binding::Write(&mut buffer.values_mut()[range.clone()]);
+                lent[*place] = Binding::Write(&mut buffer.values[range.clone()]);
                 continue;
             }
-            let values = buffer.values();
+            let values = &buffer.values;
             lent[*place] = Binding::Read(&values[range.clone()]);
             for (place, _, range, access) in of_slot {
                 assert_eq!(*access, Access::Read, "a launch writes a slot that it uses twice");

@@ -66,7 +66,7 @@ impl Prepared {
     /// Returns the picture that the last run left, with its padded rows. `None` if the plan leaves
     /// none.
     pub fn picture(&self) -> Option<&[u8]> {
-        self.picture.as_ref().map(|picture| bytemuck::cast_slice(picture.values()))
+        self.picture.as_ref().map(|picture| bytemuck::cast_slice(&picture.values))
     }
 
     /// Sets the states of the clip, which the next run reads and writes, and its part of the clip.

@@ -52,10 +52,8 @@ impl ClipStates {
     pub(super) fn part(&mut self, index: usize, part: StatePart) -> &mut [f32] {
         let state = &mut self.0[index];
         match part {
-            StatePart::Frames(start) => {
-                &mut state.frames.values_mut()[usize::try_from(start / 4).unwrap_or(usize::MAX)..]
-            }
-            StatePart::Table => state.table.as_mut().map_or(&mut [], CpuBuffer::values_mut),
+            StatePart::Frames(start) => &mut state.frames.values[usize::try_from(start / 4).unwrap_or(usize::MAX)..],
+            StatePart::Table => state.table.as_mut().map_or(&mut [], |table| &mut table.values),
         }
     }
 }

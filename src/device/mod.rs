@@ -84,38 +84,36 @@ impl From<&Cpu> for Device {
     }
 }
 
+/// Evaluates an expression for the device of either kind.
+macro_rules! either {
+    ($self:ident, $device:ident => $value:expr) => {
+        match $self {
+            Device::Gpu($device) => $value,
+            Device::Cpu($device) => $value,
+        }
+    };
+}
+
 impl Device {
     /// Returns the adapter, with the limits and features that the device was opened with.
     pub fn adapter(&self) -> &AdapterReport {
-        match self {
-            Self::Gpu(gpu) => gpu.adapter(),
-            Self::Cpu(cpu) => cpu.adapter(),
-        }
+        either!(self, device => device.adapter())
     }
 
     /// Returns the limits that plans for this device must keep.
     pub fn limits(&self) -> &DeviceLimits {
-        match self {
-            Self::Gpu(gpu) => gpu.limits(),
-            Self::Cpu(cpu) => cpu.limits(),
-        }
+        either!(self, device => device.limits())
     }
 
     /// Returns the kernels that plans for this device use.
     #[doc(hidden)]
     pub fn kernels(&self) -> &KernelChoice {
-        match self {
-            Self::Gpu(gpu) => gpu.kernels(),
-            Self::Cpu(cpu) => cpu.kernels(),
-        }
+        either!(self, device => device.kernels())
     }
 
     /// Returns the count of the bytes of all buffers that this crate created on this device.
     pub fn ledger(&self) -> &Ledger {
-        match self {
-            Self::Gpu(gpu) => gpu.ledger(),
-            Self::Cpu(cpu) => cpu.ledger(),
-        }
+        either!(self, device => device.ledger())
     }
 
     /// Returns the bytes that the driver's allocator has handed out, and those that it has
@@ -141,17 +139,11 @@ impl Device {
     /// Sets the listener that hears the progress of loading weights and compiling kernels, from now
     /// on. `None` removes it.
     pub fn watch(&self, listener: Option<Arc<Listener>>) {
-        match self {
-            Self::Gpu(gpu) => gpu.watch(listener),
-            Self::Cpu(cpu) => cpu.watch(listener),
-        }
+        either!(self, device => device.watch(listener));
     }
 
     pub(crate) fn tell(&self, now: Preparing<'_>) {
-        match self {
-            Self::Gpu(gpu) => gpu.tell(now),
-            Self::Cpu(cpu) => cpu.tell(now),
-        }
+        either!(self, device => device.tell(now));
     }
 
     /// Waits until the device has finished all submitted work. Dropped buffers are free then.

@@ -155,39 +155,23 @@ fn wanted(adapter: &wgpu::Adapter, options: &GpuOptions) -> (wgpu::Features, wgp
 /// Checks that an adapter has WebGPU's default limits, which every plan needs. No browser would
 /// offer an adapter with less.
 pub(super) fn check(adapter: &str, limits: &DeviceLimits) -> Result<()> {
+    type Value = fn(&DeviceLimits) -> u64;
     let least = DeviceLimits::webgpu_default();
-    let pairs = [
-        (
-            "maxStorageBufferBindingSize",
-            least.max_storage_buffer_binding_size.0,
-            limits.max_storage_buffer_binding_size.0,
-        ),
-        ("maxBufferSize", least.max_buffer_size.0, limits.max_buffer_size.0),
-        (
-            "maxStorageBuffersPerShaderStage",
-            u64::from(least.max_storage_buffers_per_shader_stage),
-            u64::from(limits.max_storage_buffers_per_shader_stage),
-        ),
-        (
-            "maxComputeInvocationsPerWorkgroup",
-            u64::from(least.max_compute_invocations_per_workgroup),
-            u64::from(limits.max_compute_invocations_per_workgroup),
-        ),
-        (
-            "maxComputeWorkgroupsPerDimension",
-            u64::from(least.max_compute_workgroups_per_dimension),
-            u64::from(limits.max_compute_workgroups_per_dimension),
-        ),
+    let needs: [(&str, Value); 5] = [
+        ("maxStorageBufferBindingSize", |limits| limits.max_storage_buffer_binding_size.0),
+        ("maxBufferSize", |limits| limits.max_buffer_size.0),
+        ("maxStorageBuffersPerShaderStage", |limits| limits.max_storage_buffers_per_shader_stage.into()),
+        ("maxComputeInvocationsPerWorkgroup", |limits| limits.max_compute_invocations_per_workgroup.into()),
+        ("maxComputeWorkgroupsPerDimension", |limits| limits.max_compute_workgroups_per_dimension.into()),
     ];
-    match pairs.into_iter().find(|(_, needed, found)| found < needed) {
-        None => Ok(()),
-        Some((limit, needed, found)) => Err(Error::Device(DeviceError::TooSmall {
-            adapter: adapter.to_owned(),
-            limit: limit.to_owned(),
-            needed,
-            found,
-        })),
+    for (limit, value) in needs {
+        let (needed, found) = (value(&least), value(limits));
+        if found < needed {
+            let (adapter, limit) = (adapter.to_owned(), limit.to_owned());
+            return Err(Error::Device(DeviceError::TooSmall { adapter, limit, needed, found }));
+        }
     }
+    Ok(())
 }
 
 pub(super) async fn open(

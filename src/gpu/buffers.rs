@@ -31,7 +31,8 @@ pub(super) enum Usage {
 /// frees nothing.
 #[derive(Debug)]
 pub struct GpuBuffer {
-    buffer: wgpu::Buffer,
+    /// The handle of wgpu.
+    pub(super) raw: wgpu::Buffer,
     bytes: u64,
     ledger: Arc<Ledger>,
 }
@@ -51,7 +52,7 @@ impl GpuBuffer {
         let ledger = Arc::clone(&gpu.inner.ledger);
         ledger.add(size).map_err(|reason| Error::Device(DeviceError::OutOfMemory { doing: doing.clone(), reason }))?;
         match gpu.scoped(&doing, || gpu.inner.device.create_buffer(&descriptor)).await {
-            Ok(buffer) => Ok(Self { buffer, bytes: size, ledger }),
+            Ok(raw) => Ok(Self { raw, bytes: size, ledger }),
             Err(error) => {
                 ledger.fail(size);
                 Err(error)
@@ -65,13 +66,8 @@ impl GpuBuffer {
     /// [`Error::Device`] if the device has too little memory or is lost.
     pub async fn with_data(gpu: &Gpu, name: &str, data: &[u8]) -> Result<Self> {
         let buffer = Self::new(gpu, name, Bytes(data.len() as u64), Usage::Storage).await?;
-        gpu.scoped(&format!("uploading \"{name}\""), || gpu.inner.queue.write_buffer(&buffer.buffer, 0, data)).await?;
+        gpu.scoped(&format!("uploading \"{name}\""), || gpu.inner.queue.write_buffer(&buffer.raw, 0, data)).await?;
         Ok(buffer)
-    }
-
-    /// Returns wgpu's handle.
-    pub(super) fn raw(&self) -> &wgpu::Buffer {
-        &self.buffer
     }
 
     /// Returns the size in bytes.
@@ -82,7 +78,7 @@ impl GpuBuffer {
 
 impl Drop for GpuBuffer {
     fn drop(&mut self) {
-        self.buffer.destroy();
+        self.raw.destroy();
         self.ledger.remove(self.bytes);
     }
 }

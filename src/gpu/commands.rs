@@ -102,5 +102,5 @@ impl Resources<'_> {
 
 fn range(buffer: &GpuBuffer, offset: u64, bytes: u64) -> wgpu::BindingResource<'_> {
     let size = std::num::NonZeroU64::new(bytes);
-    wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: buffer.raw(), offset, size })
+    wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer: &buffer.raw, offset, size })
 }

@@ -37,7 +37,7 @@ impl Readbacks {
         let (start, mut end) = (slot.used, slot.used);
         for range in ranges {
             let bytes = range.end - range.start;
-            encoder.copy_buffer_to_buffer(source.raw(), range.start, slot.buffer.raw(), end, Some(bytes));
+            encoder.copy_buffer_to_buffer(&source.raw, range.start, &slot.buffer.raw, end, Some(bytes));
             end += bytes;
         }
         slot.pieces.push((start..end, piece));
@@ -55,7 +55,7 @@ impl Readbacks {
     pub(super) async fn read(&mut self, gpu: &Gpu, sink: &mut dyn FnMut(Piece, &[u8]) -> Result<()>) -> Result<()> {
         let doing = self.0.doing;
         let Some(slot) = self.0.mapped(gpu).await? else { return Ok(()) };
-        let buffer = slot.buffer.raw();
+        let buffer = &slot.buffer.raw;
         let delivered = slot.pieces.drain(..).try_for_each(|(range, piece)| {
             let view = buffer.get_mapped_range(range).map_err(|error| gpu.failure(doing, &error))?;
             sink(piece, &view)
@@ -71,7 +71,7 @@ impl Readbacks {
         let forget = || {
             for slot in slots {
                 if slot.mapping.take().is_some() {
-                    slot.buffer.raw().unmap();
+                    slot.buffer.raw.unmap();
                 }
                 slot.pieces.clear();
                 slot.used = 0;

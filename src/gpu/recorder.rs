@@ -58,7 +58,7 @@ impl<'a> Recorder<'a> {
                 _ if !runs => true,
                 Action::Copy { from, to, bytes } => {
                     let ((source, from), (target, to)) = (self.prepared.place(*from), self.prepared.place(*to));
-                    self.encoder.copy_buffer_to_buffer(source.raw(), from, target.raw(), to, Some(*bytes));
+                    self.encoder.copy_buffer_to_buffer(&source.raw, from, &target.raw, to, Some(*bytes));
                     true
                 }
                 Action::Fetch { from: HostSource::Input(rows), to } => self.fetch_input(*rows, *to)?,
@@ -159,7 +159,7 @@ impl<'a> Recorder<'a> {
             StatePart::Frames(start) => start,
             StatePart::Table => {
                 if let Some(table) = states.table(state) {
-                    self.encoder.copy_buffer_to_buffer(table.raw(), 0, target.raw(), buffer.offset.0, Some(bytes));
+                    self.encoder.copy_buffer_to_buffer(&table.raw, 0, &target.raw, buffer.offset.0, Some(bytes));
                 }
                 return Ok(true);
             }
@@ -176,7 +176,7 @@ impl<'a> Recorder<'a> {
         }
         let mut offset = buffer.offset.0;
         for (source, at, bytes) in states.on_device(state, start..start + bytes) {
-            self.encoder.copy_buffer_to_buffer(source.raw(), at, target.raw(), offset, Some(bytes));
+            self.encoder.copy_buffer_to_buffer(&source.raw, at, &target.raw, offset, Some(bytes));
             offset += bytes;
         }
         Ok(true)
@@ -192,7 +192,7 @@ impl<'a> Recorder<'a> {
             StatePart::Frames(start) => start,
             StatePart::Table => {
                 if let Some(table) = states.table(index) {
-                    self.encoder.copy_buffer_to_buffer(source.raw(), buffer.offset.0, table.raw(), 0, Some(bytes));
+                    self.encoder.copy_buffer_to_buffer(&source.raw, buffer.offset.0, &table.raw, 0, Some(bytes));
                 }
                 return true;
             }
@@ -210,7 +210,7 @@ impl<'a> Recorder<'a> {
         }
         let mut offset = buffer.offset.0;
         for (target, at, bytes) in states.on_device(index, start..start + bytes) {
-            self.encoder.copy_buffer_to_buffer(source.raw(), offset, target.raw(), at, Some(bytes));
+            self.encoder.copy_buffer_to_buffer(&source.raw, offset, &target.raw, at, Some(bytes));
             offset += bytes;
         }
         true
@@ -236,7 +236,7 @@ impl<'a> Recorder<'a> {
         let row = plan.row_bytes().0;
         let (start, bytes) = (u64::from(rows.0) * row, u64::from(rows.1 - rows.0) * row);
         if let Some(picture) = picture {
-            self.encoder.copy_buffer_to_buffer(source.raw(), buffer.offset.0, picture.raw(), start, Some(bytes));
+            self.encoder.copy_buffer_to_buffer(&source.raw, buffer.offset.0, &picture.raw, start, Some(bytes));
         }
         let check = buffer.offset.0 + bytes..buffer.offset.0 + bytes + CHECK_BYTES.0;
         readbacks.copy(&mut self.encoder, source, std::iter::once(check), Piece::Rows(rows));

@@ -97,7 +97,7 @@ impl Ring {
             let slot = &mut self.slots[index];
             if slot.used > 0 && slot.mapping.is_none() {
                 slot.mapping = Some(gpu.inner.waiter.wait(self.doing, Some(submission.clone()), |done| {
-                    slot.buffer.raw().map_async(self.mode, .., move |result| done.with(result));
+                    slot.buffer.raw.map_async(self.mode, .., move |result| done.with(result));
                 }));
                 self.under_way.push_back(index);
             }

@@ -51,7 +51,7 @@ impl Timestamps {
             encoder.resolve_query_set(
                 &self.queries,
                 0..u32::try_from(self.runs.len() * 2).unwrap_or(u32::MAX),
-                self.resolved.raw(),
+                &self.resolved.raw,
                 0,
             );
             gpu.inner.queue.submit([encoder.finish()]);

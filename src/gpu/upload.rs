@@ -32,11 +32,11 @@ impl Uploads {
     ) -> Result<()> {
         let slot = &mut self.0.slots[self.0.current];
         let bytes = data.len() as u64;
-        let mapped = slot.buffer.raw().get_mapped_range_mut(slot.used..slot.used + bytes);
+        let mapped = slot.buffer.raw.get_mapped_range_mut(slot.used..slot.used + bytes);
         let mut view = mapped.map_err(|error| gpu.failure(self.0.doing, &error))?;
         view.copy_from_slice(data);
         drop(view);
-        encoder.copy_buffer_to_buffer(slot.buffer.raw(), slot.used, target.raw(), offset, Some(bytes));
+        encoder.copy_buffer_to_buffer(&slot.buffer.raw, slot.used, &target.raw, offset, Some(bytes));
         slot.fill(bytes);
         Ok(())
     }
@@ -44,7 +44,7 @@ impl Uploads {
     /// Unmaps the buffers that were written. Must be called before the submission.
     pub(super) fn close(&mut self) {
         for slot in self.0.slots.iter().filter(|slot| slot.used > 0 && slot.mapping.is_none()) {
-            slot.buffer.raw().unmap();
+            slot.buffer.raw.unmap();
         }
     }
 

@@ -214,16 +214,6 @@ impl AutoencoderConfig {
         self.latent_factor(space).saturating_mul(self.latent_step(space))
     }
 
-    /// Returns the fewest latents along each side that the decoder takes.
-    pub(crate) fn least_latents(&self) -> u32 {
-        self.network.facts().least_latents
-    }
-
-    /// Returns the fewest latents along each side that the encoder can make.
-    pub(crate) fn least_encoded(&self) -> u32 {
-        self.network.facts().least_encoded
-    }
-
     /// True if mean and deviation of the latents are stored among the weights.
     pub(crate) fn has_stored_statistics(&self) -> bool {
         self.batch_norm_eps.is_some() || matches!(self.network, Network::Ltx2(_))

@@ -134,11 +134,6 @@ impl AutoencoderConfig {
         self.network.facts().starts
     }
 
-    /// True if a decode ends with a clamp to -1..1, as in diffusers' Wan and Qwen-Image.
-    pub(crate) fn clamps(&self) -> bool {
-        self.network.facts().clamps
-    }
-
     /// Returns the number of image frames that each frame of latents after the first stands for.
     pub fn temporal_factor(&self) -> u32 {
         1 << self.network.facts().time_changes.unwrap_or(0).min(8)

@@ -67,7 +67,7 @@ fn check_decode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
         ));
     }
     check_image(config.image_size(size, space))?;
-    let least = config.least_latents();
+    let least = config.network.facts().least_latents;
     check_least(least, "size of latents", size)?;
     match (request.tiling.grid(size), request.tiling.measured_size(size)) {
         // Other tools cut the VAE's own latents, and not patches.
@@ -139,7 +139,7 @@ fn check_encode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
     if request.output != Output::Raw {
         return Err(Error::input("output", "raw, for an encode", format!("{:?}", request.output)));
     }
-    check_least(config.least_encoded(), "size of the image's latents", latents)?;
+    check_least(config.network.facts().least_encoded, "size of the image's latents", latents)?;
     check_size("image", latents)
 }
 

@@ -69,7 +69,7 @@ pub struct ClipEncoder<'a> {
 /// borrow the VAE until the clip ends. Others use [`ClipDecoder`] and [`ClipEncoder`].
 #[derive(Debug)]
 pub(crate) struct ClipState {
-    plans: Plans,
+    pub(crate) plans: Plans,
     request: Request,
     /// True after a part with fewer frames than it takes: the last.
     filled: bool,
@@ -135,7 +135,7 @@ impl Vae {
         self.ready = None;
         let mosaic = Mosaic::new(self.config(), &request);
         let sizes = match &mosaic {
-            Some(mosaic) => mosaic.grid().tiles().map(|tile| tile.size()).collect(),
+            Some(mosaic) => mosaic.grid.tiles().map(|tile| tile.size()).collect(),
             None => vec![request.size],
         };
         let mut tiles = Vec::new();
@@ -242,7 +242,7 @@ impl Vae {
         let total = tiles.iter().map(|tile| tile.next().macs()).sum();
         let (mut blending, mut runs, mut fallback, mut reached) = (Vec::<Blending<'_, F>>::new(), Vec::new(), None, 0);
         let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
-        for (tile, state) in mosaic.grid().tiles().zip(tiles) {
+        for (tile, state) in mosaic.grid.tiles().zip(tiles) {
             let part = latents.map(|(latents, index)| latents_of(&tile, latents, index)).transpose()?;
             let inputs = |plan: &Plan| match &part {
                 Some(part) => part.input(0, &plan.inputs),
@@ -253,7 +253,7 @@ impl Vae {
             let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
             let ran = self.run_part(state, all, &inputs, &mut tile_control).await;
             drop(show);
-            let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor()))?;
+            let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor))?;
             blending.resize_with(ran.frames.len(), || mosaic.frame());
             for (blended, pixels) in blending.iter_mut().zip(ran.frames) {
                 blended.add(&tile, pixels)?;
@@ -370,11 +370,6 @@ impl Vae {
 }
 
 impl ClipState {
-    /// Returns the clip's plans.
-    pub(crate) fn plans(&self) -> &Plans {
-        &self.plans
-    }
-
     /// Returns the frames of the next part; see [`ClipEncoder::wants`].
     pub(crate) fn wants(&self) -> u32 {
         let tile = &self.tiles[0];
@@ -460,7 +455,7 @@ impl TileState {
 impl ClipDecoder<'_> {
     /// Returns the clip's plans.
     pub fn plans(&self) -> &Plans {
-        self.state.plans()
+        &self.state.plans
     }
 
     /// Returns the VAE that decodes the clip.
@@ -503,7 +498,7 @@ impl ClipDecoder<'_> {
 impl ClipEncoder<'_> {
     /// Returns the clip's plans.
     pub fn plans(&self) -> &Plans {
-        self.state.plans()
+        &self.state.plans
     }
 
     /// Returns the VAE that encodes the clip.

@@ -19,6 +19,8 @@ pub enum PixelFormat {
     Raw,
 }
 
+crate::named!(PixelFormat, "output": Rgba8 = "rgba8", Raw = "raw");
+
 impl From<PixelFormat> for Output {
     fn from(format: PixelFormat) -> Self {
         match format {

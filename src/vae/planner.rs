@@ -45,8 +45,10 @@ pub struct Planner {
     limits: DeviceLimits,
     kernels: KernelChoice,
     storage: Storage,
-    options: LoadOptions,
-    manifest: Arc<WeightManifest>,
+    /// The options that the model is loaded with.
+    pub(super) options: LoadOptions,
+    /// The weights that the model is loaded with.
+    pub(super) manifest: Arc<WeightManifest>,
 }
 
 impl Planner {
@@ -100,16 +102,6 @@ impl Planner {
     /// Returns the storage of weights and activations.
     pub fn storage(&self) -> Storage {
         self.storage
-    }
-
-    /// Returns the options that the model is loaded with.
-    pub(super) fn options(&self) -> LoadOptions {
-        self.options
-    }
-
-    /// Returns the weights that the model is loaded with.
-    pub(super) fn manifest(&self) -> &WeightManifest {
-        &self.manifest
     }
 
     /// Plans everything that `request` needs. Takes no GPU memory.

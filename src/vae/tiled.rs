@@ -17,12 +17,13 @@ use crate::tiling::{Band, Blender, Grid, Planes, Tile};
 /// The facts that all images made of one request's tiles share.
 #[derive(Debug)]
 pub(super) struct Mosaic {
-    grid: Grid,
+    /// The tiles.
+    pub(super) grid: Grid,
     /// The size of an image in pixels.
     size: Size,
     output: Output,
     /// The pixels along one side of a latent.
-    factor: u32,
+    pub(super) factor: u32,
     /// True if the network ends with a clamp.
     clamps: bool,
 }
@@ -35,18 +36,8 @@ impl Mosaic {
             size: config.image_size(request.size, request.latents),
             output: request.output,
             factor: config.decoded_factor(request.latents),
-            clamps: config.clamps(),
+            clamps: config.network.facts().clamps,
         })
-    }
-
-    /// Returns the tiles.
-    pub(super) fn grid(&self) -> &Grid {
-        &self.grid
-    }
-
-    /// Returns the pixels along one side of a latent.
-    pub(super) fn factor(&self) -> u32 {
-        self.factor
     }
 
     /// Begins a frame of a clip.

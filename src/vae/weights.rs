@@ -28,7 +28,7 @@ pub(super) struct VaeWeights {
 impl VaeWeights {
     /// Reads the weights that `planner` knows of, one tensor at a time, and uploads or keeps them.
     pub(super) async fn load(device: &Device, checkpoint: &Checkpoint, planner: &Planner) -> Result<Self> {
-        let (options, manifest) = (planner.options(), planner.manifest());
+        let (options, manifest) = (planner.options, &planner.manifest);
         manifest.check(checkpoint, options.directions)?;
         let host = options.weights_on_host.then(Map::new);
         let mut loaded = Self { bound: Map::new(), host, transform: None };

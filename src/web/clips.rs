@@ -141,7 +141,7 @@ impl WebVae {
             None => self.vae.finish_part(state, &mut control, &mut sink).await?,
         };
         let Some((run, fallback)) = ran else { return Ok(JsValue::UNDEFINED) };
-        let size = clip.state.plans().later().result.size;
+        let size = clip.state.plans.later().result.size;
         Ok(object(&[
             ("width", size.width.into()),
             ("height", size.height.into()),

@@ -36,32 +36,33 @@ impl From<Error> for Failure {
     }
 }
 
+/// Builds the code of an error, and its facts by name.
+macro_rules! facts {
+    ($code:literal $(, $name:ident)*) => { ($code, vec![$((stringify!($name), $name.into())),*]) };
+}
+
 /// Returns the code of an error, and its facts by name.
 fn describe(error: &Error) -> (&'static str, Vec<(&'static str, JsValue)>) {
     match error {
-        Error::Format { file, problem } => ("format", vec![("file", file.into()), ("reason", problem.into())]),
-        Error::Tensor { tensor, expected, found } => {
-            ("tensor", vec![("tensor", tensor.into()), ("expected", expected.into()), ("found", found.into())])
-        }
+        Error::Format { file, problem: reason } => facts!("format", file, reason),
+        Error::Tensor { tensor, expected, found } => facts!("tensor", tensor, expected, found),
         Error::MissingTensors { file, tensors } => {
-            let names: js_sys::Array = tensors.iter().map(JsValue::from).collect();
-            ("missing-tensors", vec![("file", file.into()), ("tensors", names.into())])
+            let tensors: js_sys::Array = tensors.iter().map(JsValue::from).collect();
+            facts!("missing-tensors", file, tensors)
         }
-        Error::Config { field, expected, found } => {
-            ("config", vec![("field", field.into()), ("expected", expected.into()), ("found", found.into())])
+        Error::Config { field, expected, found } => facts!("config", field, expected, found),
+        Error::Input { what, expected, found } => facts!("input", what, expected, found),
+        Error::Budget { budget, smallest, seconds, .. } => {
+            let (budget, smallest, seconds) = (number(budget.0), number(smallest.0), *seconds);
+            facts!("budget", budget, smallest, seconds)
         }
-        Error::Input { what, expected, found } => {
-            ("input", vec![("what", what.into()), ("expected", expected.into()), ("found", found.into())])
-        }
-        Error::Budget { budget, smallest, seconds, .. } => (
-            "budget",
-            vec![("budget", number(budget.0)), ("smallest", number(smallest.0)), ("seconds", (*seconds).into())],
-        ),
         Error::TooLarge { needed, limit, .. } => {
-            ("too-large", vec![("needed", number(needed.0)), ("limit", number(limit.0))])
+            let (needed, limit) = (number(needed.0), number(limit.0));
+            facts!("too-large", needed, limit)
         }
         Error::NotFinite { column, row } => {
-            ("not-finite", vec![("column", number(*column as u64)), ("row", number(*row as u64))])
+            let (column, row) = (number(*column as u64), number(*row as u64));
+            facts!("not-finite", column, row)
         }
         Error::HostMemory { needed, .. } => ("host-memory", vec![("needed", number(needed.0))]),
         Error::Device(error) => describe_device(error),
@@ -72,28 +73,15 @@ fn describe(error: &Error) -> (&'static str, Vec<(&'static str, JsValue)>) {
 
 fn describe_device(error: &DeviceError) -> (&'static str, Vec<(&'static str, JsValue)>) {
     match error {
-        DeviceError::NoAdapter(reason) => ("no-adapter", vec![("reason", reason.into())]),
-        DeviceError::TooSmall { adapter, limit, needed, found } => (
-            "adapter-too-small",
-            vec![
-                ("adapter", adapter.into()),
-                ("limit", limit.into()),
-                ("needed", number(*needed)),
-                ("found", number(*found)),
-            ],
-        ),
-        DeviceError::Refused { adapter, reason } => {
-            ("device-refused", vec![("adapter", adapter.into()), ("reason", reason.into())])
+        DeviceError::NoAdapter(reason) => facts!("no-adapter", reason),
+        DeviceError::TooSmall { adapter, limit, needed, found } => {
+            let (needed, found) = (number(*needed), number(*found));
+            facts!("adapter-too-small", adapter, limit, needed, found)
         }
-        DeviceError::OutOfMemory { doing, reason } => {
-            ("out-of-memory", vec![("doing", doing.into()), ("reason", reason.into())])
-        }
-        DeviceError::Lost { doing, reason } => {
-            ("device-lost", vec![("doing", doing.into()), ("reason", reason.into())])
-        }
-        DeviceError::Failed { doing, reason } => {
-            ("device-failed", vec![("doing", doing.into()), ("reason", reason.into())])
-        }
+        DeviceError::Refused { adapter, reason } => facts!("device-refused", adapter, reason),
+        DeviceError::OutOfMemory { doing, reason } => facts!("out-of-memory", doing, reason),
+        DeviceError::Lost { doing, reason } => facts!("device-lost", doing, reason),
+        DeviceError::Failed { doing, reason } => facts!("device-failed", doing, reason),
     }
 }
 

@@ -398,7 +398,7 @@ proptest! {
 
     #[test]
     fn limits_of_anything_are_answers(limits in any_limits(), bytes in any_bytes(), power in 0_u32..64) {
-        let _ = (limits.validate(), limits.within_webgpu_default(), limits.largest_bound_buffer());
+        let _ = (limits.validate(), limits.largest_bound_buffer());
         let _ = (bytes.align_up(1 << power), bytes.align_up(0), bytes + bytes, [bytes, bytes].into_iter().sum::<Bytes>());
         for precision in [Precision::Auto, Precision::F16, Precision::F32, Precision::Fast] {
             let _ = precision.storage(&limits);

@@ -173,7 +173,7 @@ impl Gpu {
 impl GpuBuffer {
     /// Returns the browser's buffer.
     pub fn handle(&self) -> JsValue {
-        self.raw().as_webgpu().map_or(JsValue::NULL, |buffer| buffer.into())
+        self.raw.as_webgpu().map_or(JsValue::NULL, |buffer| buffer.into())
     }
 }
 
