@@ -10,7 +10,6 @@ mod arrays;
 pub mod bt709;
 mod chroma;
 mod crop;
-mod error;
 mod ffmpeg;
 mod files;
 mod frame;

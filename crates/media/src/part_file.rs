@@ -65,14 +65,14 @@ impl PartFile {
             Some(target) => begin(target),
             None => Ok(Content::Memory(Cursor::new(Vec::new()))),
         });
-        let content = content.map_err(|source| io_error(path, source))?;
+        let content = content.map_err(|source| Error::io(path.display(), source))?;
         Ok(Self { path: path.to_owned(), content })
     }
 
     /// Begins output that goes to stdout all at once, when it is complete.
     pub fn stdout() -> Result<Self> {
         let path = PathBuf::from("stdout");
-        let file = tempfile::tempfile().map_err(|source| io_error(&std::env::temp_dir(), source))?;
+        let file = tempfile::tempfile().map_err(|source| Error::io(std::env::temp_dir().display(), source))?;
         Ok(Self { path, content: Content::Stdout(BufWriter::new(file)) })
     }
 
@@ -98,7 +98,7 @@ impl PartFile {
             Content::Stdout(file) => file.flush().and_then(|()| file.get_ref().try_clone()),
             Content::Memory(_) => return Ok(None),
         };
-        file.map(Some).map_err(|source| io_error(&self.path, source))
+        file.map(Some).map_err(|source| Error::io(self.path.display(), source))
     }
 
     /// Makes sure that all content is stored, so that only the move into place is left.
@@ -113,7 +113,7 @@ impl PartFile {
             Content::Stdout(file) => file.flush(),
             Content::Memory(_) => Ok(()),
         };
-        complete.map_err(|source| io_error(&self.path, source))
+        complete.map_err(|source| Error::io(self.path.display(), source))
     }
 
     /// Moves the file into its place. A reader that closes stdout early is not an error.
@@ -148,53 +148,50 @@ impl PartFile {
                 }
             }
         };
-        persist().map_err(|source| io_error(&path, source))
+        persist().map_err(|source| Error::io(path.display(), source))
     }
 
     /// Adds the name of the file to an error.
     pub fn error(&self, source: std::io::Error) -> Error {
-        io_error(&self.path, source)
+        Error::io(self.path.display(), source)
+    }
+
+    fn medium(&mut self) -> &mut dyn Medium {
+        match &mut self.content {
+            #[cfg(target_os = "linux")]
+            Content::Unnamed { file, .. } => file,
+            Content::Beside { file, .. } => file,
+            Content::Memory(content) => content,
+            Content::Stdout(file) => file,
+        }
     }
 }
 
+/// A place for the content of a file.
+trait Medium: Write + Seek {}
+
+impl<T: Write + Seek> Medium for T {}
+
 impl Write for PartFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match &mut self.content {
-            #[cfg(target_os = "linux")]
-            Content::Unnamed { file, .. } => file.write(bytes),
-            Content::Beside { file, .. } => file.write(bytes),
-            Content::Memory(content) => content.write(bytes),
-            Content::Stdout(file) => file.write(bytes),
-        }
+        self.medium().write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        match &mut self.content {
-            #[cfg(target_os = "linux")]
-            Content::Unnamed { file, .. } => file.flush(),
-            Content::Beside { file, .. } => file.flush(),
-            Content::Memory(content) => content.flush(),
-            Content::Stdout(file) => file.flush(),
-        }
+        self.medium().flush()
     }
 }
 
 impl Seek for PartFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        match &mut self.content {
-            #[cfg(target_os = "linux")]
-            Content::Unnamed { file, .. } => file.seek(to),
-            Content::Beside { file, .. } => file.seek(to),
-            Content::Memory(content) => content.seek(to),
-            Content::Stdout(file) => file.seek(to),
-        }
+        self.medium().seek(to)
     }
 }
 
 /// Writes `bytes` to `path`, which always holds either its old content or all of the new content.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = PartFile::create(path)?;
-    file.write_all(bytes).map_err(|source| io_error(path, source))?;
+    file.write_all(bytes).map_err(|source| Error::io(path.display(), source))?;
     file.persist()
 }
 
@@ -205,7 +202,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
         Some(target) => create_beside(&target)?.close(),
         None => std::fs::OpenOptions::new().write(true).open(path).map(drop),
     };
-    check().map_err(|source| io_error(path, source))
+    check().map_err(|source| Error::io(path.display(), source))
 }
 
 /// Returns the path to put the file at, or `None` for something that exists and is not a file.
@@ -279,8 +276,4 @@ pub fn check_folder_of(path: &Path) -> std::io::Result<()> {
 /// Returns the folder that `path` lies in.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn io_error(path: &Path, source: std::io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), source }
 }

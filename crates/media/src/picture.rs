@@ -9,6 +9,7 @@ mod lanczos;
 mod read;
 
 pub use self::fit::{Fit, Fitted, Resize};
+pub(crate) use self::read::check_memory;
 pub use self::read::{PictureFile, Remark};
 
 use self::lanczos::{Level, resize};

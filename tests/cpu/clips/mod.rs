@@ -82,6 +82,7 @@ fn assert_says<T>(result: Result<T>, parts: &[&str]) {
 }
 
 /// Source of frames in memory, which may or may not know their number.
+#[derive(Debug)]
 struct Frames {
     frames: std::vec::IntoIter<PlanarFrame>,
     size: Size,

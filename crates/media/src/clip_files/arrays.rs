@@ -18,16 +18,11 @@ use super::planes_out::{ArrayFormat, PlanesFile};
 const CHANNELS: u32 = 3;
 
 /// A sink that writes floats unchanged, neither clamped nor rounded.
+#[derive(Debug)]
 pub struct ArraySink<'a> {
     file: Option<PlanesFile>,
     size: Size,
     files: &'a dyn Files,
-}
-
-impl std::fmt::Debug for ArraySink<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ArraySink").field("file", &self.file).finish_non_exhaustive()
-    }
 }
 
 impl<'a> ArraySink<'a> {

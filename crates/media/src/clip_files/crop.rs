@@ -6,15 +6,10 @@ use super::frame::{FrameSource, PlanarFrame};
 use crate::picture::{Remark, middle_begin};
 
 /// A source that yields the middle of each frame of another source.
+#[derive(Debug)]
 pub struct Cropped {
     source: Box<dyn FrameSource>,
     size: Size,
-}
-
-impl std::fmt::Debug for Cropped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cropped").field("source", &self.source.name()).field("size", &self.size).finish_non_exhaustive()
-    }
 }
 
 impl Cropped {

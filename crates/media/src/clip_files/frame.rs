@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
 }
 
 /// Takes the frames of a clip, first to last.
-pub trait FrameSink {
+pub trait FrameSink: std::fmt::Debug {
     /// Returns the format in which it takes frames.
     fn wants(&self) -> FrameFormat;
 
@@ -81,7 +81,7 @@ pub struct PlanarFrame {
 }
 
 /// Yields the frames of a clip, first to last.
-pub trait FrameSource {
+pub trait FrameSource: std::fmt::Debug {
     /// Returns the name for errors.
     fn name(&self) -> &str;
 

@@ -19,6 +19,7 @@ use super::files::{Files, seekable};
 use super::planes_out::{ArrayFormat, PlanesFile, frames_of};
 
 /// Writes the latents of a clip, first to last.
+#[derive(Debug)]
 pub struct LatentsWriter<'a> {
     path: PathBuf,
     format: ArrayFormat,
@@ -35,12 +36,6 @@ enum Target {
         part: PartFile,
         blocks: Vec<u64>,
     },
-}
-
-impl std::fmt::Debug for LatentsWriter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LatentsWriter").field("path", &self.path).field("axes", &self.axes).finish_non_exhaustive()
-    }
 }
 
 impl<'a> LatentsWriter<'a> {

@@ -19,7 +19,7 @@ use super::y4m::{Y4mSink, Y4mSource};
 const TENSOR: &str = "image";
 
 /// Properties of a clip that a sink needs.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct SinkOptions<'a> {
     /// Extent of every frame.
     pub size: Size,
@@ -34,12 +34,6 @@ pub struct SinkOptions<'a> {
     pub files: &'a dyn Files,
     /// The `ffmpeg` for videos.
     pub ffmpeg: &'a Ffmpeg,
-}
-
-impl std::fmt::Debug for SinkOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SinkOptions").field("size", &self.size).field("frames", &self.frames).finish_non_exhaustive()
-    }
 }
 
 /// Begins the clip called `name`.

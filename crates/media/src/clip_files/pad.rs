@@ -17,8 +17,11 @@ pub enum Pad {
     Mirror,
 }
 
+wgvae::named!(Pad, "pad": Repeat = "repeat", Mirror = "mirror");
+
 /// A source that pads another to a number of frames that latents can stand for. It keeps only the
 /// last few frames.
+#[derive(Debug)]
 pub struct Padded {
     source: Box<dyn FrameSource>,
     factor: TimeFactor,
@@ -29,12 +32,6 @@ pub struct Padded {
     /// Frames still to be added after the source has ended.
     adding: Option<VecDeque<PlanarFrame>>,
     added: u64,
-}
-
-impl std::fmt::Debug for Padded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Padded").field("source", &self.source.name()).field("read", &self.read).finish_non_exhaustive()
-    }
 }
 
 impl Padded {

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use wgvae::{Error, Result};
 
-use super::error::io;
-
 /// Most digits that zeros may fill: the number of digits of the largest u64.
 const MOST_DIGITS: usize = 19;
 
@@ -97,7 +95,7 @@ impl Pattern {
     /// [`Error::Io`] for a folder that cannot be read.
     pub fn find(&self) -> Result<Option<Found>> {
         let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
-        let failed = |source| io(&folder.display().to_string(), source);
+        let failed = |source| Error::io(folder.display(), source);
         let mut found: Option<Found> = None;
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();

@@ -14,18 +14,13 @@ use super::frame::{Frame, FrameFormat, FrameSink, FrameSource, PlanarFrame};
 use super::pattern::Pattern;
 
 /// A sink that writes each frame to its own file, numbered from 1. Each file is complete or absent.
+#[derive(Debug)]
 pub struct PictureSink<'a> {
     pattern: Pattern,
     format: ImageFormat,
     size: Size,
     files: &'a dyn Files,
     written: u64,
-}
-
-impl std::fmt::Debug for PictureSink<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PictureSink").field("pattern", &self.pattern).field("size", &self.size).finish_non_exhaustive()
-    }
 }
 
 impl<'a> PictureSink<'a> {

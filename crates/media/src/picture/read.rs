@@ -173,13 +173,13 @@ impl PictureFile {
         let bytes =
             self.kept.as_ref().map_or_else(|| read_file(&self.path).map(Cow::Owned), |kept| Ok(Cow::Borrowed(kept)))?;
         let decoder = decoder(&self.path, self.format, &bytes)?;
-        check_memory(&self.path, decoder.total_bytes())?;
+        check_memory(format!("the picture {}", self.path.display()), decoder.total_bytes())?;
         let mut image = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(&self.path, error))?;
         image.apply_orientation(self.orientation);
         let size = Size { width: image.width(), height: image.height() };
         if size != self.size {
             let problem = format!("it changed while it was read: {} at first, then {size} pixels", self.size);
-            return Err(Error::Format { file: self.path.display().to_string(), problem });
+            return Err(Error::format(self.path.display(), problem));
         }
         Ok((size, image))
     }
@@ -189,7 +189,7 @@ impl PictureFile {
 fn format_of(path: &Path) -> Result<Option<ImageFormat>> {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAGIC_BYTES).read_to_end(&mut start));
-    read.map_err(|source| io_error(path, source))?;
+    read.map_err(|source| Error::io(path.display(), source))?;
     Ok(format_by(&start))
 }
 
@@ -201,11 +201,11 @@ fn format_by(start: &[u8]) -> Option<ImageFormat> {
 
 fn no_picture(path: &Path) -> Error {
     let problem = "not a picture: expected PNG, JPEG or WebP".to_owned();
-    Error::Format { file: path.display().to_string(), problem }
+    Error::format(path.display(), problem)
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|source| io_error(path, source))
+    std::fs::read(path).map_err(|source| Error::io(path.display(), source))
 }
 
 fn decoder<'a>(path: &Path, format: ImageFormat, bytes: &'a [u8]) -> Result<impl ImageDecoder + 'a> {
@@ -238,30 +238,23 @@ fn swaps_sides(orientation: Orientation) -> bool {
     )
 }
 
-/// Checks that memory for the picture is available, because decoders abort the process otherwise.
+/// Checks that memory for `what` is available, because decoders abort the process otherwise.
 /// Another thread may still take the memory in between.
-fn check_memory(path: &Path, bytes: u64) -> Result<()> {
+pub(crate) fn check_memory(what: String, bytes: u64) -> Result<()> {
     let enough = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-    if enough {
-        return Ok(());
-    }
-    Err(Error::HostMemory { what: format!("the picture {}", path.display()), needed: Bytes(bytes) })
+    if enough { Ok(()) } else { Err(Error::HostMemory { what, needed: Bytes(bytes) }) }
 }
 
 fn cut_short(path: &Path) -> Error {
-    Error::Format { file: path.display().to_string(), problem: "the picture is cut short".to_owned() }
+    Error::format(path.display(), "the picture is cut short")
 }
 
 fn unreadable(path: &Path, error: ImageError) -> Error {
-    let failed = |problem| Error::Format { file: path.display().to_string(), problem };
+    let failed = |problem| Error::format(path.display(), problem);
     match error {
         ImageError::Limits(_) => failed("its rows or its metadata exceed the decoder's limits".to_owned()),
         ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => cut_short(path),
-        ImageError::IoError(source) => io_error(path, source),
+        ImageError::IoError(source) => Error::io(path.display(), source),
         other => failed(format!("unreadable: {other}")),
     }
-}
-
-fn io_error(path: &Path, source: std::io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), source }
 }

@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 use wgvae::{Error, Result};
 
-use super::super::error::{format, io};
-
 /// The `ffmpeg` program and its time limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ffmpeg {
@@ -82,18 +80,18 @@ impl Process {
     }
 
     pub(super) fn stdin(&mut self) -> Result<ChildStdin> {
-        locked(&self.child).stdin.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdin"))
+        locked(&self.child).stdin.take().ok_or_else(|| Error::format(&self.file, "ffmpeg has no stdin"))
     }
 
     pub(super) fn stdout(&mut self) -> Result<ChildStdout> {
-        locked(&self.child).stdout.take().ok_or_else(|| format(&self.file, "ffmpeg has no stdout"))
+        locked(&self.child).stdout.take().ok_or_else(|| Error::format(&self.file, "ffmpeg has no stdout"))
     }
 
     /// Waits without a time limit until the process ends. All its input or output has already
     /// passed.
     pub(super) fn finish(&mut self) -> Result<()> {
         wait_until(Duration::MAX, || self.has_ended());
-        let status = locked(&self.child).wait().map_err(|error| io(&self.file, error))?;
+        let status = locked(&self.child).wait().map_err(|error| Error::io(&self.file, error))?;
         if status.success() { Ok(()) } else { Err(self.failure(&format!("ffmpeg failed ({status})"))) }
     }
 
@@ -112,7 +110,7 @@ impl Process {
     /// Makes an error of `problem` and the last messages of `ffmpeg`.
     fn failure(&mut self, problem: &str) -> Error {
         let words = self.words.text();
-        format(&self.file, if words.is_empty() { problem.to_owned() } else { format!("{problem}: {words}") })
+        Error::format(&self.file, if words.is_empty() { problem.to_owned() } else { format!("{problem}: {words}") })
     }
 
     /// True if the process has ended, or its state is unknown.
@@ -160,7 +158,7 @@ pub(super) fn file_url(path: &Path) -> OsString {
 fn not_started(ffmpeg: &Ffmpeg, file: &Path, error: std::io::Error) -> Error {
     let program = ffmpeg.program.display();
     if error.kind() != ErrorKind::NotFound {
-        return io(&program.to_string(), error);
+        return Error::io(program, error);
     }
     let expected = format!("{program} on the path");
     Error::input(file.display().to_string(), expected, "none: install it, or use .y4m or numbered pictures (%05d.png)")

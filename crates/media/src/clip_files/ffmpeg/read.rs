@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use wgvae::{Error, Result, Size};
 
-use super::super::error::io;
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::y4m::Y4mSource;
 use super::patient_reader::PatientReader;
@@ -58,7 +57,7 @@ impl FfmpegSource {
     pub fn open(ffmpeg: &Ffmpeg, path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         // A missing file gets its own error, which does not mention ffmpeg.
-        std::fs::File::open(path).map_err(|error| io(&name, error))?;
+        std::fs::File::open(path).map_err(|error| Error::io(&name, error))?;
         let mut arguments: Vec<std::ffi::OsString> = INPUT.iter().map(Into::into).collect();
         arguments.push(file_url(path));
         arguments.extend(OUTPUT.iter().map(Into::into));

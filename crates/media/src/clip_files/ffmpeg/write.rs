@@ -11,7 +11,6 @@ use std::time::Duration;
 use wgvae::{Error, Result, Size};
 
 use super::super::super::part_file::PartFile;
-use super::super::error::format;
 use super::super::files::{Files, seekable};
 use super::super::frame::{Frame, FrameFormat, FrameSink};
 use super::super::options::{Bits, Fps};
@@ -24,6 +23,7 @@ use super::process::{Ffmpeg, Process, file_url, wait_until};
 ///
 /// RGB of 16 bits is not used: `ffmpeg` 9 makes it a quarter of an 8-bit level too bright (4 levels
 /// of 12 bits in the mean). From y4m its mean is right.
+#[derive(Debug)]
 pub struct FfmpegSink<'a> {
     name: String,
     process: Process,
@@ -33,12 +33,6 @@ pub struct FfmpegSink<'a> {
     part: Option<PartFile>,
     files: &'a dyn Files,
     patience: Duration,
-}
-
-impl std::fmt::Debug for FfmpegSink<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FfmpegSink").field("name", &self.name).field("process", &self.process).finish_non_exhaustive()
-    }
 }
 
 impl<'a> FfmpegSink<'a> {
@@ -82,7 +76,9 @@ impl FrameSink for FfmpegSink<'_> {
     }
 
     fn frame(&mut self, frame: &Frame<'_>) -> Result<ControlFlow<()>> {
-        let Some(frames) = &mut self.frames else { return Err(format(&self.name, "the clip has ended already")) };
+        let Some(frames) = &mut self.frames else {
+            return Err(Error::format(&self.name, "the clip has ended already"));
+        };
         match frames.frame(frame) {
             Ok(ControlFlow::Continue(())) => Ok(ControlFlow::Continue(())),
             Ok(ControlFlow::Break(())) => Err(self.process.failed("ffmpeg ended before the last frame", self.patience)),
@@ -100,7 +96,7 @@ impl FrameSink for FfmpegSink<'_> {
         self.process.finish()?;
         let written = part.file()?.map(|file| file.metadata()).transpose().map_err(|error| part.error(error))?;
         if written.is_none_or(|file| file.len() == 0) {
-            return Err(format(&self.name, "ffmpeg wrote nothing"));
+            return Err(Error::format(&self.name, "ffmpeg wrote nothing"));
         }
         self.files.place(part)
     }

@@ -8,7 +8,6 @@ use wgvae::{Error, Result, Size};
 
 use super::super::bt709::Quantiser;
 use super::super::chroma::Siting;
-use super::super::error::{format, io};
 use super::super::options::Bits;
 
 /// Longest first line that the `y4m` crate accepts, in bytes with the line end.
@@ -78,18 +77,18 @@ impl Header {
     /// Reads the first line, and not a byte more.
     pub(super) fn read(reader: &mut dyn BufRead, file: &str) -> Result<Self> {
         let mut line = Vec::new();
-        reader.take(MOST_BYTES).read_until(b'\n', &mut line).map_err(|source| io(file, source))?;
+        reader.take(MOST_BYTES).read_until(b'\n', &mut line).map_err(|source| Error::io(file, source))?;
         if line.is_empty() {
-            return Err(format(file, "it is empty, but a y4m file begins with YUV4MPEG2"));
+            return Err(Error::format(file, "it is empty, but a y4m file begins with YUV4MPEG2"));
         }
         let text = String::from_utf8_lossy(&line).into_owned();
         let mut fields = text.split(' ');
         if fields.next() != Some(MAGIC) {
-            return Err(format(file, "not a y4m file: it does not begin with YUV4MPEG2"));
+            return Err(Error::format(file, "not a y4m file: it does not begin with YUV4MPEG2"));
         }
         let text = text.strip_suffix('\n').ok_or_else(|| match line.len() as u64 {
-            MOST_BYTES => format(file, format!("its header has more than {MOST_BYTES} bytes")),
-            _ => format(file, "cut short within its header"),
+            MOST_BYTES => Error::format(file, format!("its header has more than {MOST_BYTES} bytes")),
+            _ => Error::format(file, "cut short within its header"),
         })?;
         let last = |name: char| text.split(' ').skip(1).filter_map(|field| field.strip_prefix(name)).last();
         let side = |name: char| last(name).and_then(|side| side.parse().ok()).unwrap_or_default();

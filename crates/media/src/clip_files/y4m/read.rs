@@ -6,14 +6,14 @@ use std::io::{BufReader, Chain, Cursor, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-use wgvae::{Bytes, Error, Result, Size};
+use wgvae::{Error, Result, Size};
 use y4m::{Decoder, Limits};
 
 use super::super::chroma::expand;
-use super::super::error::{format, io};
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::options::Bits;
 use super::header::Header;
+use crate::picture::check_memory;
 
 /// The line before every frame.
 const FRAME_LINE: &[u8] = b"FRAME\n";
@@ -53,7 +53,7 @@ impl Y4mSource {
             let metadata = file.metadata()?;
             Ok((file, metadata.is_file().then_some(metadata.len())))
         };
-        let (file, bytes) = open().map_err(|source| io(&name, source))?;
+        let (file, bytes) = open().map_err(|source| Error::io(&name, source))?;
         let mut source = Self::from_reader(Box::new(file), &name)?;
         source.frames = bytes.and_then(|bytes| source.header.frames(bytes));
         Ok(source)
@@ -68,7 +68,7 @@ impl Y4mSource {
         let mut reader = BufReader::with_capacity(BUFFER, reader);
         let header = Header::read(&mut reader, name)?;
         let bytes = header.layout.bytes(header.size);
-        check_memory(name, bytes)?;
+        check_memory(format!("a frame of {name}"), bytes)?;
         let taken = Rc::new(Cell::new(0));
         let input = Counted { reader: Cursor::new(header.line.clone()).chain(reader), taken: Rc::clone(&taken) };
         let limits = Limits { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) };
@@ -152,18 +152,11 @@ fn levels(bytes: &[u8], bits: Bits) -> Vec<f32> {
     }
 }
 
-/// Checks that memory for a frame is available, because the decoder aborts the process otherwise.
-/// Another thread may still take the memory in between.
-fn check_memory(name: &str, bytes: u64) -> Result<()> {
-    let enough = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-    if enough { Ok(()) } else { Err(Error::HostMemory { what: format!("a frame of {name}"), needed: Bytes(bytes) }) }
-}
-
 fn unreadable(name: &str, place: &str, error: y4m::Error) -> Error {
     match error {
-        y4m::Error::EOF => format(name, format!("cut short within {place}")),
-        y4m::Error::IoError(source) => io(name, source),
-        other => format(name, format!("{place} is not that of a y4m file: {other}")),
+        y4m::Error::EOF => Error::format(name, format!("cut short within {place}")),
+        y4m::Error::IoError(source) => Error::io(name, source),
+        other => Error::format(name, format!("{place} is not that of a y4m file: {other}")),
     }
 }
 

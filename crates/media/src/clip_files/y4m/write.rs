@@ -10,7 +10,6 @@ use y4m::{Colorspace, Encoder, EncoderBuilder, Ratio, VendorExtensionString};
 
 use super::super::super::part_file::PartFile;
 use super::super::bt709::Quantiser;
-use super::super::error::{format, io};
 use super::super::files::Files;
 use super::super::frame::{Frame, FrameFormat, FrameSink, to_unit};
 use super::super::options::{Bits, Fps};
@@ -43,11 +42,11 @@ impl<'a> Y4mSink<'a> {
         let name = path.display().to_string();
         let is_stream = std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         if is_stream {
-            let file = OpenOptions::new().write(true).open(path).map_err(|source| io(&name, source))?;
+            let file = OpenOptions::new().write(true).open(path).map_err(|source| Error::io(&name, source))?;
             return Self::to_writer(Box::new(file), &name, size, fps, bits);
         }
         let mut part = files.create(path)?;
-        let file = part.file()?.ok_or_else(|| format(&name, "something that is not a file replaced it"))?;
+        let file = part.file()?.ok_or_else(|| Error::format(&name, "something that is not a file replaced it"))?;
         let sink = Self::to_writer(Box::new(file), &name, size, fps, bits)?;
         Ok(Self { part: Some((part, files)), ..sink })
     }
@@ -140,13 +139,13 @@ fn unless_closed<T>(written: std::result::Result<T, y4m::Error>, name: &str) -> 
     match written {
         Ok(written) => Ok(Some(written)),
         Err(y4m::Error::IoError(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
-        Err(y4m::Error::IoError(error)) => Err(io(name, error)),
+        Err(y4m::Error::IoError(error)) => Err(Error::io(name, error)),
         Err(other) => Err(unwritable(name, &other)),
     }
 }
 
 fn unwritable(name: &str, error: &y4m::Error) -> Error {
-    format(name, format!("a frame cannot be written: {error}"))
+    Error::format(name, format!("a frame cannot be written: {error}"))
 }
 
 /// A flushing writer, because stdout holds back the bytes after the last line end.
