@@ -32,8 +32,7 @@ const STYLES: [&str; 2] = [include_str!("view/standalone.css"), include_str!("vi
 /// # Errors
 /// [`Error::Format`] if a report has numbers that JSON cannot hold.
 pub fn page(reports: &[MemoryReport]) -> Result<String> {
-    let json = serde_json::to_string(reports)
-        .map_err(|error| Error::Format { file: "report".to_owned(), problem: error.to_string() })?;
+    let json = serde_json::to_string(reports).map_err(|error| Error::format("report", error))?;
     // Nothing in the JSON can end its element.
     let json = json.replace('<', "\\u003c");
     let (program, style) = (program(), joined(STYLES.iter().flat_map(|style| style.lines())));

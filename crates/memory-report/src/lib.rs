@@ -15,7 +15,7 @@ mod runs;
 pub mod text;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use wgvae::device::DeviceLimits;
+use wgvae::device::{AdapterReport, DeviceLimits};
 use wgvae::{Bytes, Direction, Size, Storage};
 
 /// Value of [`MemoryReport::schema`] in every report.
@@ -74,6 +74,19 @@ pub struct Adapter {
     pub pci_id: String,
     /// Limits for plans.
     pub limits: DeviceLimits,
+}
+
+impl From<&AdapterReport> for Adapter {
+    fn from(report: &AdapterReport) -> Self {
+        Self {
+            name: report.name.clone(),
+            backend: report.backend.clone(),
+            device_type: report.device_type.clone(),
+            driver: report.driver.clone(),
+            pci_id: report.pci_id.clone(),
+            limits: report.limits.clone(),
+        }
+    }
 }
 
 /// Source of the weights of a measurement. Memory does not depend on it.

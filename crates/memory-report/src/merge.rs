@@ -20,16 +20,12 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<MemoryReport>> {
 
 fn read_one(path: &Path) -> Result<MemoryReport> {
     let name = path.display().to_string();
-    let failed = |source| Error::Io { path: name.clone(), source };
+    let failed = |source| Error::io(&name, source);
     let bytes = std::fs::metadata(path).map_err(failed)?.len();
     if bytes > MAX_BYTES {
-        return Err(Error::Format {
-            file: name,
-            problem: format!("{bytes} bytes, but a memory report has at most {MAX_BYTES}"),
-        });
+        return Err(Error::format(name, format!("{bytes} bytes, but a memory report has at most {MAX_BYTES}")));
     }
     let bytes = std::fs::read(path).map_err(failed)?;
-    let text = String::from_utf8(bytes)
-        .map_err(|error| Error::Format { file: name.clone(), problem: format!("not a JSON text: {error}") })?;
+    let text = String::from_utf8(bytes).map_err(|error| Error::format(&name, format!("not a JSON text: {error}")))?;
     MemoryReport::from_json(&name, &text)
 }

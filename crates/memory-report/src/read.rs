@@ -1,9 +1,9 @@
 //! Reader of reports that anybody may have written. Its errors name the problem, and it checks
 //! every number before use.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use wgvae::{Bytes, Error, Result};
 
 use super::{CLIPS_SINCE, Measurement, MemoryReport, Predicted, SCHEMA, VERSION};
@@ -18,24 +18,28 @@ impl MemoryReport {
     /// [`Error::Format`] for text that is not JSON or not a report, for a newer format, and for
     /// contradictory values.
     pub fn from_json(name: &str, json: &str) -> Result<Self> {
-        let wrong = |problem: String| Error::Format { file: name.to_owned(), problem };
+        let wrong = |problem: String| Error::format(name, problem);
         let none = || wrong(format!("not a memory report: expected schema \"{SCHEMA}\", found none"));
-        let head: Head = serde_json::from_str(json)
+        // Values stay text here: a tree of arbitrary JSON takes a hundred times the memory of its
+        // text.
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(json)
             .map_err(|error| if error.is_data() { none() } else { wrong(format!("not JSON: {error}")) })?;
-        match head.schema {
-            Some(Peek::Text(schema)) if schema == SCHEMA => {}
-            Some(other) => return Err(wrong(format!("expected schema \"{SCHEMA}\", found {other}"))),
-            None => return Err(none()),
+        let schema = fields.get("schema").ok_or_else(none)?;
+        if serde_json::from_str::<String>(schema.get()).ok().as_deref() != Some(SCHEMA) {
+            return Err(wrong(format!("expected schema \"{SCHEMA}\", found {}", describe(schema))));
         }
-        match head.version {
-            Some(Peek::Whole(version)) if (1..=u64::from(VERSION)).contains(&version) => {}
-            Some(Peek::Whole(version)) if version > u64::from(VERSION) => {
+        let version = fields.get("version");
+        match version.and_then(|version| serde_json::from_str::<u64>(version.get()).ok()) {
+            Some(version) if (1..=u64::from(VERSION)).contains(&version) => {}
+            Some(version) if version > u64::from(VERSION) => {
                 return Err(wrong(format!(
                     "a report of format {version}, but this wgvae reads formats up to {VERSION}: a newer wgvae is needed"
                 )));
             }
-            Some(other) => return Err(wrong(format!("expected a version of 1 to {VERSION}, found {other}"))),
-            None => return Err(wrong(format!("expected a version of 1 to {VERSION}, found none"))),
+            _ => {
+                let found = version.map_or("none".to_owned(), |version| describe(version));
+                return Err(wrong(format!("expected a version of 1 to {VERSION}, found {found}")));
+            }
         }
         let report: Self =
             serde_json::from_str(json).map_err(|error| wrong(format!("not a whole memory report: {error}")))?;
@@ -103,106 +107,14 @@ impl MemoryReport {
     }
 }
 
-/// The fields that tell a report's format. All else is skipped, because a tree of arbitrary JSON
-/// takes a hundred times the memory of its text.
-#[derive(Default)]
-struct Head {
-    schema: Option<Peek>,
-    version: Option<Peek>,
-}
-
-impl<'de> Deserialize<'de> for Head {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Fields;
-
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Head;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a memory report")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> std::result::Result<Head, M::Error> {
-                let mut head = Head::default();
-                while let Some(field) = map.next_key::<String>()? {
-                    match field.as_str() {
-                        "schema" => head.schema = Some(map.next_value()?),
-                        "version" => head.version = Some(map.next_value()?),
-                        _ => _ = map.next_value::<IgnoredAny>()?,
-                    }
-                }
-                Ok(head)
-            }
-        }
-
-        deserializer.deserialize_map(Fields)
-    }
-}
-
-/// A value of unknown type, as far as errors need it.
-enum Peek {
-    Text(String),
-    Whole(u64),
-    /// Any other value, as errors describe it.
-    Other(String),
-}
-
-impl fmt::Display for Peek {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => write!(f, "{:?}", text.chars().take(60).collect::<String>()),
-            Self::Whole(number) => number.fmt(f),
-            Self::Other(what) => f.write_str(what),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Peek {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Any;
-
-        impl<'de> Visitor<'de> for Any {
-            type Value = Peek;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value")
-            }
-
-            fn visit_str<E>(self, text: &str) -> std::result::Result<Peek, E> {
-                Ok(Peek::Text(text.to_owned()))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> std::result::Result<Peek, E> {
-                Ok(Peek::Whole(number))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> std::result::Result<Peek, E> {
-                Ok(Peek::Other(number.to_string()))
-            }
-
-            fn visit_f64<E>(self, number: f64) -> std::result::Result<Peek, E> {
-                Ok(Peek::Other(number.to_string()))
-            }
-
-            fn visit_bool<E>(self, flag: bool) -> std::result::Result<Peek, E> {
-                Ok(Peek::Other(flag.to_string()))
-            }
-
-            fn visit_unit<E>(self) -> std::result::Result<Peek, E> {
-                Ok(Peek::Other("null".to_owned()))
-            }
-
-            fn visit_seq<S: SeqAccess<'de>>(self, mut items: S) -> std::result::Result<Peek, S::Error> {
-                while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Peek::Other("a list".to_owned()))
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> std::result::Result<Peek, M::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Peek::Other("an object".to_owned()))
-            }
-        }
-
-        deserializer.deserialize_any(Any)
+/// Returns a value of unknown type as errors describe it.
+fn describe(value: &RawValue) -> String {
+    let begin = |text: &str| text.chars().take(60).collect::<String>();
+    let text = value.get();
+    match serde_json::from_str::<String>(text) {
+        _ if text.starts_with('[') => "a list".to_owned(),
+        _ if text.starts_with('{') => "an object".to_owned(),
+        Ok(text) => format!("{:?}", begin(&text)),
+        Err(_) => begin(text),
     }
 }
