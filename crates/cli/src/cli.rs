@@ -45,6 +45,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use wgvae::config::PaddingMode;
+use wgvae::images::PixelFormat;
 use wgvae::{Bytes, Error, Named, Parking, Precision, Result, Size};
 
 use self::compare_tiling::CompareTilingArgs;
@@ -360,8 +361,8 @@ struct PlanArgs {
     #[arg(long, value_parser = by_name::<Precision>(), default_value = "auto")]
     precision: Precision,
     /// Output: a picture, or floats before clamping
-    #[arg(long, value_enum, default_value_t = OutputArg::Rgba8)]
-    output: OutputArg,
+    #[arg(long, value_parser = by_name::<PixelFormat>(), default_value = "rgba8")]
+    output: PixelFormat,
     /// Limits to use: webgpu-default, assumed to have `shader-f16` (see --packed); cpu, for the
     /// cores of a machine (--device cpu); or a JSON file
     #[arg(long, value_name = "webgpu-default|cpu|FILE", default_value = "webgpu-default")]
@@ -472,21 +473,6 @@ enum DecodeLimits {
     WebgpuDefault,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum OutputArg {
-    Rgba8,
-    Raw,
-}
-
-impl From<OutputArg> for wgvae::images::Output {
-    fn from(output: OutputArg) -> Self {
-        match output {
-            OutputArg::Rgba8 => Self::Rgba8,
-            OutputArg::Raw => Self::Raw,
-        }
-    }
-}
-
 fn parse_bytes(text: &str) -> std::result::Result<Bytes, String> {
     match parse_size::parse_size(text) {
         Ok(0) => Err("expected at least 1 byte".to_owned()),
@@ -505,18 +491,12 @@ fn parse_size(text: &str) -> std::result::Result<Size, String> {
 
 /// Adds the name of a file to an error about its content.
 fn in_file(error: Error, file: impl std::fmt::Display) -> Error {
-    match error {
-        Error::Input { what, expected, found } => Error::input(format!("{what} in {file}"), expected, found),
-        other => other,
-    }
+    error.renamed(|what| format!("{what} in {file}"))
 }
 
 /// Names the flag in an error about its value.
 fn of_flag(error: Error, flag: &str) -> Error {
-    match error {
-        Error::Input { expected, found, .. } => Error::input(flag, expected, found),
-        other => other,
-    }
+    error.renamed(|_| flag.to_owned())
 }
 
 /// Formats JSON as the commands print it.

@@ -137,7 +137,7 @@ impl CompareTilingArgs {
         let device = open_device(&self.device, &self.elements).await?;
         let options = DecodeOptions { tiling, ..DecodeOptions::default() };
         let request = options.request(latents.size(), latents.space(checkpoint.config()), PixelFormat::Raw);
-        let wanted = LoadOptions::for_request(&request, self.elements.precision());
+        let wanted = LoadOptions::for_request(&request, self.elements.precision);
         let mut vae = load(&device, checkpoint, wanted).await?;
         let predicted = vae.planner().plan(&request)?.peak();
         let phase = Phase::begin("decode");

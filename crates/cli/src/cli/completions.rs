@@ -17,8 +17,7 @@ pub(super) struct CompletionsArgs {
 pub(super) fn run(args: &CompletionsArgs) -> Result<String> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut shown(), "wgvae", &mut script);
-    String::from_utf8(script)
-        .map_err(|error| Error::Format { file: "completions".to_owned(), problem: error.to_string() })
+    String::from_utf8(script).map_err(|error| Error::format("completions", error))
 }
 
 /// Returns the command line without hidden commands, which would otherwise be completed.

@@ -10,7 +10,7 @@ use clap::Args;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::ByteSource;
 use wgvae::tiling::TilingKind;
-use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Result, Tiling};
+use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Named as _, Result, Tiling};
 use wgvae_media::clip_files::{Bits, ClipName, Fps};
 
 use super::interrupt::Interrupt;
@@ -21,7 +21,7 @@ use super::report::Report;
 use super::session::Session;
 use super::stderr::timed;
 use super::tiling::{TileArgs, kinds};
-use super::{ModelArgs, in_file, latents, of_flag, stdio};
+use super::{ModelArgs, by_name, in_file, latents, of_flag, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct DecodeArgs {
@@ -57,7 +57,7 @@ pub(super) struct DecodeArgs {
     #[arg(short, long, value_name = "FILE|FOLDER")]
     output: PathBuf,
     /// Format on stdout, with -o -, or of the files in a folder [default: png; for a clip y4m]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = by_name::<FormatArg>())]
     format: Option<FormatArg>,
     /// Bits per channel of a .png picture [default: 8]
     ///
@@ -124,7 +124,7 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let latents = timed("read latents", latents::from_source(&*source, args.tensor.as_deref())).await?;
     let mut files = OutputFiles::new(&args.output, args.format, args.bit_depth, latents.count())?;
     let checkpoint = args.checkpoint(opened).await?;
-    args.check_paths(&checkpoint, std::slice::from_ref(&args.latents), files.names())?;
+    args.check_paths(&checkpoint, std::slice::from_ref(&args.latents), &files.names)?;
     let latents = args.fitted(latents, &args.latents, checkpoint.config())?;
     checkpoint.check_decoder()?;
     files.say_lost_alpha(checkpoint.config().out_channels);
@@ -135,11 +135,11 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let device = open_device(&args.device, &args.elements).await?;
     let options = args.options(tiling);
     let request = options.request(latents.size(), space, files.format());
-    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision)).await?;
     let total = u64::from(latents.count()) * u64::from(args.repeat);
     let mut session = Session::new("decode", &device, &interrupt, Some(total));
     session.decode_all(&mut vae, &latents, &options, args.repeat, &mut files).await?;
-    let report = Report::of_decode(&device, &mut vae, &request, &session.finish(), files.names()).await?;
+    let report = Report::of_decode(&device, &mut vae, &request, &session.finish(), &files.names).await?;
     let mut written = files.finish();
     if let Some(path) = &args.report {
         let mut file = interrupt.begin(path)?;

@@ -29,7 +29,7 @@ pub(super) async fn run(args: &DemoArgs) -> Result<String> {
     let mut session = Session::new("decode", &device, &interrupt, Some(latents.count().into()));
     session.decode_all(&mut vae, &latents, &options, 1, &mut files).await?;
     let request = options.request(latents.size(), latents.space(vae.config()), files.format());
-    let report = Report::of_decode(&device, &mut vae, &request, &session.finish(), files.names()).await?;
+    let report = Report::of_decode(&device, &mut vae, &request, &session.finish(), &files.names).await?;
     interrupt.write(files.finish())?;
     let on_stderr = stdio::is_meant(&args.output);
     let text = report.show(args.json, on_stderr);

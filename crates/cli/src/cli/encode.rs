@@ -4,13 +4,13 @@ mod clip;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::{FileSource, LatentScale};
 use wgvae::images::Posterior;
 use wgvae::internals::clips::is_clip;
 use wgvae::model::networks::encoded_channels;
-use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Result, Size, Vae};
+use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Named as _, Result, Size, Vae};
 use wgvae_media::clip_files::{ClipName, Pad, images_shape};
 
 use super::folder::files_of;
@@ -23,7 +23,7 @@ use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
 use super::tally::Tally;
-use super::{ModelArgs, in_file, stdio};
+use super::{ModelArgs, by_name, in_file, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct EncodeArgs {
@@ -53,15 +53,15 @@ pub(super) struct EncodeArgs {
     #[arg(short, long, value_name = "FILE|FOLDER")]
     output: PathBuf,
     /// Format of the latents on stdout, with -o -, or in a folder [default: safetensors]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = by_name::<LatentsFormat>())]
     format: Option<LatentsFormat>,
     #[command(flatten)]
     size: SizeArgs,
     /// Frames to append until a clip has a frame count that the model takes (1, 5, 9 and so on;
     /// LTX-2: 1, 9, 17): the last frame again, or the last frames backwards. TAEHV's models need
     /// none, and do not take mirror
-    #[arg(long, value_enum)]
-    pad: Option<PadArg>,
+    #[arg(long, value_parser = by_name::<Pad>())]
+    pad: Option<Pad>,
     /// Most frames of latents of a clip whose length is not known beforehand, from a pipe or
     /// through ffmpeg; only HunyuanVideo 1.5 plans memory for them [default: 33, which are 129
     /// frames]
@@ -106,21 +106,6 @@ pub(super) struct EncodeArgs {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PadArg {
-    Repeat,
-    Mirror,
-}
-
-impl From<PadArg> for Pad {
-    fn from(pad: PadArg) -> Self {
-        match pad {
-            PadArg::Repeat => Self::Repeat,
-            PadArg::Mirror => Self::Mirror,
-        }
-    }
-}
-
 /// Checks everything that needs no GPU first, then loads the model, encodes, and writes.
 pub(super) async fn run(mut args: EncodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
@@ -139,7 +124,7 @@ pub(super) async fn run(mut args: EncodeArgs) -> Result<String> {
         None => LatentsOutput::new(&args.output, args.format, if args.each { args.image.len() } else { 1 })?,
     };
     let checkpoint = args.model.open().await?;
-    args.check_paths(&checkpoint, output.names())?;
+    args.check_paths(&checkpoint, &output.names)?;
     checkpoint.check_encoder()?;
     if !args.moments {
         checkpoint.check_space(args.space())?;
@@ -154,7 +139,7 @@ pub(super) async fn run(mut args: EncodeArgs) -> Result<String> {
 
     let device = open_device(&args.device, &args.elements).await?;
     let options = args.options();
-    let loaded = LoadOptions::for_request(&options.request(images[0].size), args.elements.precision());
+    let loaded = LoadOptions::for_request(&options.request(images[0].size), args.elements.precision);
     let mut vae = load(&device, &checkpoint, loaded).await?;
     args.check_plans(&vae, &images, &options)?;
     let total = images.iter().map(|image| u64::from(image.count) * u64::from(args.repeat)).sum();
@@ -166,7 +151,7 @@ pub(super) async fn run(mut args: EncodeArgs) -> Result<String> {
         None => work.together(files).await?,
     };
     let session = work.session;
-    let report = Report::of_encode(&device, &mut vae, &images, &options, session, output.names()).await?;
+    let report = Report::of_encode(&device, &mut vae, &images, &options, session, &output.names).await?;
     written.extend(args.report.iter().map(|path| (path.clone(), report.to_bytes())));
     interrupt.write_all(&written)?;
     Ok(report.show(args.json, stdio::is_meant(&args.output)))
@@ -341,7 +326,7 @@ impl Work<'_, '_> {
     /// Encodes all `files`. Returns the output files, to be written when everything is done.
     async fn together(&mut self, files: Vec<ImageFile>) -> Result<Vec<(PathBuf, Vec<u8>)>> {
         let mut written = Vec::new();
-        for (name, group) in self.output.names().iter().zip(self.args.groups(files)) {
+        for (name, group) in self.output.names.iter().zip(self.args.groups(files)) {
             written.push((name.clone(), self.content(group).await?));
         }
         Ok(written)
@@ -350,7 +335,7 @@ impl Work<'_, '_> {
     /// Encodes each of `files`, and writes its output before it goes on.
     async fn one_by_one(&mut self, files: Vec<ImageFile>, interrupt: &Interrupt) -> Result<()> {
         let mut tally = Tally::begin(&self.args.output, files.len());
-        for (name, file) in self.output.names().iter().zip(files) {
+        for (name, file) in self.output.names.iter().zip(files) {
             let Source { file: input, count, .. } = file.source();
             let content = self.content(vec![file]).await;
             let written = content.and_then(|content| interrupt.write_all(&[(name.clone(), content)]));

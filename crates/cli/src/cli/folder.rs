@@ -11,7 +11,7 @@ use wgvae::{Error, Result};
 /// # Errors
 /// [`Error::Io`] for a folder that cannot be read; [`Error::Input`] if it has no such file.
 pub(super) fn files_of(flag: &'static str, path: &Path, endings: &[&str]) -> Result<Vec<PathBuf>> {
-    let failed = |source| Error::Io { path: path.display().to_string(), source };
+    let failed = |source| Error::io(path.display(), source);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let file = entry.map_err(failed)?.path();

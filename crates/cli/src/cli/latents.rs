@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use wgvae::files::{ByteSource, FileSource, MemorySource, read_latents};
-use wgvae::internals::clips::{ClipLatents, is_clip, latents_shape};
+use wgvae::internals::clips::{is_clip, latents_shape};
 use wgvae::{Error, Latents, Result};
 
 use super::{in_file, stdio};
@@ -25,19 +25,9 @@ pub(super) async fn read(path: &Path, tensor: Option<&str>) -> Result<Latents> {
     from_source(&*open(path, tensor)?, tensor).await
 }
 
-/// Opens the latents of a clip, with `channels` channels, in `source`.
-pub(super) async fn open_clip(source: Box<dyn ByteSource>, tensor: Option<&str>, channels: u32) -> Result<ClipLatents> {
-    ClipLatents::open(source, tensor, channels).await
-}
-
-/// Returns the shape of the latents in `source`, from its header.
-pub(super) async fn shape(source: &dyn ByteSource, tensor: Option<&str>) -> Result<Vec<u64>> {
-    latents_shape(source, tensor).await
-}
-
 /// Returns true if `source` holds latents of a clip.
 pub(super) async fn are_of_clip(source: &dyn ByteSource, tensor: Option<&str>) -> bool {
-    shape(source, tensor).await.is_ok_and(|shape| is_clip(&shape))
+    latents_shape(source, tensor).await.is_ok_and(|shape| is_clip(&shape))
 }
 
 fn check_name(path: &Path, tensor: Option<&str>) -> Result<()> {

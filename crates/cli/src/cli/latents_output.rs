@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use wgvae::files::write_latents;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::write_with_metadata;
@@ -18,26 +17,22 @@ pub(super) const MOMENTS: &str = "moments";
 /// The output files of an encode.
 #[derive(Debug)]
 pub(super) struct LatentsOutput {
-    names: Vec<PathBuf>,
+    /// Names of all files.
+    pub(super) names: Vec<PathBuf>,
     format: LatentsFormat,
 }
 
 /// File format of latents.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum LatentsFormat {
     Safetensors,
     Npy,
 }
 
-impl LatentsFormat {
-    /// Returns the name that the user types, which is also the ending of a file.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Safetensors => "safetensors",
-            Self::Npy => "npy",
-        }
-    }
+// The names are also endings of files.
+wgvae::named!(LatentsFormat, "format": Safetensors = "safetensors", Npy = "npy");
 
+impl LatentsFormat {
     /// Returns the format that the ending of `path` names.
     fn of(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -106,11 +101,6 @@ impl LatentsOutput {
     /// Fails if a file cannot be written.
     pub(super) fn check_writable(&self) -> Result<()> {
         self.names.iter().try_for_each(|name| check_writable(name))
-    }
-
-    /// Returns the names of all files.
-    pub(super) fn names(&self) -> &[PathBuf] {
-        &self.names
     }
 
     /// Returns the content of a file. `facts` are for people, and are left out if the format has no

@@ -21,10 +21,10 @@ pub(super) fn run(args: &ManArgs) -> Result<String> {
     let command = Cli::command().disable_help_subcommand(true);
     if let Some(folder) = &args.out {
         let write = || std::fs::create_dir_all(folder).and_then(|()| generate_to(command, folder));
-        write().map_err(|source| Error::Io { path: folder.display().to_string(), source })?;
+        write().map_err(|source| Error::io(folder.display(), source))?;
         return Ok(format!("wrote wgvae.1 and a page for each command to {}", folder.display()));
     }
-    let failed = |problem: String| Error::Format { file: "manual page".to_owned(), problem };
+    let failed = |problem: String| Error::format("manual page", problem);
     let mut page = Vec::new();
     Man::new(command).render(&mut page).map_err(|error| failed(error.to_string()))?;
     String::from_utf8(page).map_err(|error| failed(error.to_string()))

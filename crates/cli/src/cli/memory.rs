@@ -7,7 +7,7 @@ mod made_up;
 mod measure;
 mod model;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use wgvae::device::DeviceChoice;
@@ -18,6 +18,7 @@ use wgvae_memory_report::{html, merge, text};
 pub(super) use self::child::COMMAND as JOB_COMMAND;
 pub(super) use self::job::{JobArgs, run as run_job};
 use super::interrupt::Interrupt;
+use super::paths::{NamedPath, check_replaced};
 use super::{by_name, parse_bytes, parse_size};
 
 #[derive(Debug, Args)]
@@ -95,23 +96,12 @@ pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
 /// Fails early for an output that cannot be written, or that would replace an input or another
 /// output.
 fn check_paths(args: &MemoryArgs) -> Result<()> {
-    let outputs = [("--output", args.output.as_deref()), ("--html", args.html.as_deref())];
-    let mut taken: Vec<(&str, &Path)> = args.merge.iter().map(|path| ("--merge", path.as_path())).collect();
-    for (flag, path) in outputs {
-        let Some(path) = path else { continue };
-        if let Some((other, _)) = taken.iter().find(|(_, other)| same(other, path)) {
-            return Err(Error::input(flag, format!("a different file than {other} names"), path.display().to_string()));
-        }
-        check_writable(path)?;
-        taken.push((flag, path));
-    }
-    Ok(())
-}
-
-/// Returns true if both paths lead to one file, which need not exist yet.
-fn same(left: &Path, right: &Path) -> bool {
-    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
-    left == right || whole(left).is_some_and(|left| Some(left) == whole(right))
+    let inputs: Vec<NamedPath<'_>> = args.merge.iter().map(|path| ("--merge", path.as_path())).collect();
+    let outputs = [("--output", &args.output), ("--html", &args.html)];
+    let outputs = outputs.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?)));
+    let outputs: Vec<NamedPath<'_>> = outputs.collect();
+    check_replaced(&inputs, &outputs)?;
+    outputs.iter().try_for_each(|(_, path)| check_writable(path))
 }
 
 fn to_json<T: serde::Serialize>(reports: &T) -> Result<String> {

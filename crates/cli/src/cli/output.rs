@@ -9,7 +9,7 @@ use wgvae::images::{PixelFormat, RowPixels, Rows};
 use wgvae::internals::convert::to_bytes;
 use wgvae::internals::npy::npy_header;
 use wgvae::internals::safetensors::safetensors_header;
-use wgvae::{Error, Result, Size};
+use wgvae::{Error, Named as _, Result, Size};
 use wgvae_media::image_file::{self, ExrImage, ImageFormat, PngPixels, PngRows, encode_image, encode_png, numbered};
 use wgvae_media::part_file::{PartFile, check_writable};
 
@@ -21,7 +21,7 @@ use super::stdio;
 const TENSOR: &str = "image";
 
 /// Format of the data on stdout, which has no file ending.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormatArg {
     Png,
     Jpg,
@@ -32,20 +32,10 @@ pub(super) enum FormatArg {
     Y4m,
 }
 
-impl FormatArg {
-    /// Returns the name that the user types.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Png => "png",
-            Self::Jpg => "jpg",
-            Self::Webp => "webp",
-            Self::Exr => "exr",
-            Self::Npy => "npy",
-            Self::Safetensors => "safetensors",
-            Self::Y4m => "y4m",
-        }
-    }
-}
+wgvae::named!(
+    FormatArg, "format":
+    Png = "png", Jpg = "jpg", Webp = "webp", Exr = "exr", Npy = "npy", Safetensors = "safetensors", Y4m = "y4m"
+);
 
 /// Bits of a channel in a PNG file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -118,7 +108,8 @@ pub(super) fn holds_all(path: &Path, depth: Option<BitDepthArg>) -> Result<bool>
 /// The output file or files of a decode, while they are written.
 #[derive(Debug)]
 pub(super) struct OutputFiles {
-    names: Vec<PathBuf>,
+    /// Names of all files.
+    pub(super) names: Vec<PathBuf>,
     format: Format,
     count: usize,
     begun: usize,
@@ -177,11 +168,6 @@ impl OutputFiles {
             Format::Picture(_) => PixelFormat::Rgba8,
             Format::Png16 | Format::Exr | Format::Npy | Format::Safetensors => PixelFormat::Raw,
         }
-    }
-
-    /// Returns the names of all files.
-    pub(super) fn names(&self) -> &[PathBuf] {
-        &self.names
     }
 
     /// Prints a note if the files lose the opacity of a model whose images have `channels`

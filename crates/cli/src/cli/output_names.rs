@@ -116,7 +116,7 @@ impl OutputNames {
         if self.folder.as_os_str().is_empty() || self.folder.is_dir() {
             return Ok(());
         }
-        let failed = |source| Error::Io { path: self.folder.display().to_string(), source };
+        let failed = |source| Error::io(self.folder.display(), source);
         check_folder_of(&self.folder).and_then(|()| std::fs::create_dir(&self.folder)).map_err(failed)
     }
 

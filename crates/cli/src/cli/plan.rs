@@ -93,12 +93,10 @@ async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {
 }
 
 fn read_limits(path: &str) -> Result<DeviceLimits> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
-        path: format!("--limits {path} (neither webgpu-default, nor cpu, nor a file)"),
-        source,
+    let text = std::fs::read_to_string(path).map_err(|source| {
+        Error::io(format!("--limits {path} (neither webgpu-default, nor cpu, nor a file)"), source)
     })?;
-    serde_json::from_str(&text).map_err(|error| Error::Format {
-        file: path.to_owned(),
-        problem: format!("not the limits of a device (see wgvae adapters --json): {error}"),
+    serde_json::from_str(&text).map_err(|error| {
+        Error::format(path, format!("not the limits of a device (see wgvae adapters --json): {error}"))
     })
 }

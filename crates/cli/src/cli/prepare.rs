@@ -43,7 +43,7 @@ pub(super) struct ElementArgs {
     /// Element type of weights and activations; auto: f16 on a GPU, f32 on a CPU; fast: f16
     /// with less memory traffic and a few times its error
     #[arg(long, value_parser = by_name::<Precision>(), default_value = "auto")]
-    precision: Precision,
+    pub(super) precision: Precision,
     /// With --precision fast: multiply on the GPU's matrix units (experimental); fails if the GPU
     /// has none
     ///
@@ -98,20 +98,16 @@ impl ElementArgs {
     pub(super) const AUTO: Self =
         Self { precision: Precision::Auto, matrix_units: false, limits: DecodeLimits::Device };
 
-    pub(super) fn precision(&self) -> Precision {
-        self.precision
-    }
-
     /// Returns the option that only shaders can fulfil, if any.
     fn needs_shaders(&self) -> Result<Option<&'static str>> {
-        let precision = (self.precision() == Precision::Fast).then_some("--precision fast");
+        let precision = (self.precision == Precision::Fast).then_some("--precision fast");
         let limits = (self.limits == DecodeLimits::WebgpuDefault).then_some("--limits webgpu-default");
         Ok(self.matrix_units()?.then_some("--matrix-units").or(precision).or(limits))
     }
 
     /// Returns true if the device must be opened with matrix units, which only `fast` uses.
     fn matrix_units(&self) -> Result<bool> {
-        if self.matrix_units && self.precision() != Precision::Fast {
+        if self.matrix_units && self.precision != Precision::Fast {
             let found = format!("--precision {}", self.precision.name());
             return Err(Error::input("--matrix-units", "use with --precision fast", found));
         }

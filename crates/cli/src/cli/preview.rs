@@ -49,7 +49,7 @@ pub(super) async fn run(args: &PreviewArgs) -> Result<String> {
     }
     let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
     let mut files = OutputFiles::new(&args.output, None, None, latents.count())?;
-    let names = files.names().to_vec();
+    let names = files.names.clone();
     let outputs: Vec<_> = names.iter().map(|name| ("--output", name.as_path())).collect();
     check_replaced(&[("--latents", args.latents.as_path())], &outputs)?;
     let mut lines = Vec::new();

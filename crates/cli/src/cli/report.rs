@@ -116,7 +116,7 @@ impl Report {
         sizes: &[Size],
         files: &[PathBuf],
     ) -> Result<Self> {
-        let (load_seconds, predicted, runs) = (vae.load_seconds(), session.predicted(), session.finish());
+        let (load_seconds, predicted, runs) = (vae.load_seconds(), session.predicted, session.finish());
         let mut subject = Subject::of_decode(vae, request, &runs);
         if sizes.iter().any(|size| *size != sizes[0]) {
             subject.what = "(of several sizes)".to_owned();
@@ -136,7 +136,7 @@ impl Report {
         files: &[PathBuf],
     ) -> Result<Self> {
         let load_seconds = vae.load_seconds();
-        let predicted = session.predicted();
+        let predicted = session.predicted;
         let size = images.last().map_or(Size { width: 0, height: 0 }, |image| image.size);
         let same = images.iter().all(|image| image.size == size);
         let count: u32 = images.iter().map(|image| image.count).sum();
@@ -149,7 +149,7 @@ impl Report {
                 if same { format!(", {size}") } else { String::new() }
             ),
             facts: json!({ "images": images }),
-            seconds: median(session.runs()),
+            seconds: median(&session.runs),
             more: String::new(),
         };
         let plan = vae.prepare(&options.request(size)).await?;
@@ -170,7 +170,7 @@ impl Report {
             Direction::Decode => ("decoded", "decodes", ""),
             Direction::Encode => ("encoded", "encodes", "of "),
         };
-        let (parts, predicted) = (session.runs().len() as u64, session.predicted());
+        let (parts, predicted) = (session.runs.len() as u64, session.predicted);
         let mut own = json!({ "clip": clip_json(plans, frames, latent_frames, size) });
         own["clip"]["fps"] = json!(fps.map(|fps| fps.to_string()));
         extend(&mut own, &facts);

@@ -77,13 +77,13 @@ pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     let images = file.read()?;
 
     let device = open_device(&args.device, &args.elements).await?;
-    let wanted = LoadOptions::for_request(&args.budget.encode(false).request(size), args.elements.precision());
+    let wanted = LoadOptions::for_request(&args.budget.encode(false).request(size), args.elements.precision);
     let mut vae = load(&device, &checkpoint, LoadOptions { directions: Directions::Both, ..wanted }).await?;
     let mut session = Session::new("encode and decode", &device, &interrupt, Some(2));
     let data = args.there_and_back(&images, space, &mut vae, &mut session).await?;
     let encoded = encode_image(format, &Pixels { size, data: &data })?;
     interrupt.write_all(&[(args.output.clone(), encoded)])?;
-    let predicted = session.predicted();
+    let predicted = session.predicted;
     Ok(args.answer(&device, size, &compared(&images, &data, size), &session.finish(), predicted))
 }
 

@@ -44,8 +44,10 @@ pub(super) struct Session<'a> {
     phase: Phase,
     /// Number of runs, if known.
     total: Option<u64>,
-    runs: Vec<Run>,
-    predicted: Bytes,
+    /// Records of the runs so far.
+    pub(super) runs: Vec<Run>,
+    /// Largest peak that the plan of any run predicted.
+    pub(super) predicted: Bytes,
     /// Time spent on compiling kernels.
     compiling: Duration,
 }
@@ -177,16 +179,6 @@ impl<'a> Session<'a> {
                 return Ok(encoded.moments);
             }
         }
-    }
-
-    /// Returns the largest peak that the plan of any run predicted.
-    pub(super) fn predicted(&self) -> Bytes {
-        self.predicted
-    }
-
-    /// Returns the records of the runs so far.
-    pub(super) fn runs(&self) -> &[Run] {
-        &self.runs
     }
 
     /// Ends the session and returns the records of all runs.

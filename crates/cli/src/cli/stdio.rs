@@ -27,9 +27,9 @@ pub(super) fn is_meant(path: &Path) -> bool {
 pub(super) fn read() -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
-    read.map_err(|source| Error::Io { path: STDIN.to_owned(), source })?;
+    read.map_err(|source| Error::io(STDIN, source))?;
     if bytes.is_empty() {
-        return Err(Error::Format { file: STDIN.to_owned(), problem: "it is empty".to_owned() });
+        return Err(Error::format(STDIN, "it is empty"));
     }
     if bytes.len() as u64 > MOST {
         return Err(Error::input(STDIN, format!("at most {}", wgvae::Bytes(MOST)), "more"));
@@ -43,7 +43,7 @@ pub(super) fn read() -> Result<Vec<u8>> {
 /// [`Error::Io`].
 pub(super) fn has_y4m() -> Result<bool> {
     let mut stdin = std::io::stdin().lock();
-    let start = stdin.fill_buf().map_err(|source| Error::Io { path: STDIN.to_owned(), source })?;
+    let start = stdin.fill_buf().map_err(|source| Error::io(STDIN, source))?;
     let common = start.len().min(Y4M.len());
     Ok(common > 0 && start[..common] == Y4M[..common])
 }

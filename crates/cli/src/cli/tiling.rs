@@ -5,7 +5,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use wgvae::config::AutoencoderConfig;
 use wgvae::tiling::TilingKind;
-use wgvae::{Error, LatentSpace, Named, Result, Size, Tiling};
+use wgvae::{LatentSpace, Named, Result, Size, Tiling};
 
 /// Returns the parser of tilings that the user names, with their help.
 pub(super) fn kinds() -> impl TypedValueParser<Value = TilingKind> {
@@ -38,15 +38,12 @@ impl TileArgs {
     /// Returns the tiling `kind` with these sizes, for a model of `config`.
     ///
     /// # Errors
-    /// [`Error::Input`], which names the flag, for sizes that make no sense and for any size with
-    /// `exact` or `estimate`; [`Error::Config`] if the model does not say what its tiles are.
+    /// [`wgvae::Error::Input`], which names the flag, for sizes that make no sense and for any size
+    /// with `exact` or `estimate`; [`wgvae::Error::Config`] if the model does not say what its
+    /// tiles are.
     pub(super) fn tiling(&self, kind: TilingKind, config: &AutoencoderConfig) -> Result<Tiling> {
-        kind.for_model(config, self.tile_size, self.tile_overlap).map_err(|error| match error {
-            Error::Input { what, expected, found } => {
-                Error::input(format!("--{}", what.replace(' ', "-")), expected, found)
-            }
-            other => other,
-        })
+        let flag = |what: String| format!("--{}", what.replace(' ', "-"));
+        kind.for_model(config, self.tile_size, self.tile_overlap).map_err(|error| error.renamed(flag))
     }
 
     /// Returns the tiling `kind` as one of several. Unlike [`Self::tiling`], it ignores sizes for

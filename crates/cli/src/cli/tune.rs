@@ -34,7 +34,7 @@ pub(super) async fn run(args: &TuneArgs) -> Result<String> {
     if args.json {
         return Ok(super::to_json(&json!({ "device": gpu.tuning_key(), "tuning": tuning })));
     }
-    let kept = tuned.map_or_else(|| "not saved".to_owned(), |tuned| format!("saved in {}", tuned.path().display()));
+    let kept = tuned.map_or_else(|| "not saved".to_owned(), |tuned| format!("saved in {}", tuned.path.display()));
     Ok(format!("{}\n{kept}", text(&gpu, &tuning)))
 }
 

@@ -2,7 +2,8 @@
 //! user's cache folder.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use wgvae::tuning::Tuning;
 use wgvae::{Error, Gpu, Result};
@@ -13,7 +14,7 @@ use super::stderr::{note, say};
 /// Measured kernels by [`Gpu::tuning_key`], and the path of their file.
 #[derive(Debug)]
 pub(super) struct Tuned {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     known: BTreeMap<String, Tuning>,
 }
 
@@ -24,10 +25,8 @@ impl Tuned {
     /// # Errors
     /// [`Error::Io`] if there is no cache folder, or the file cannot be read.
     pub(super) fn read() -> Result<Self> {
-        let folder = dirs::cache_dir().ok_or_else(|| Error::Io {
-            path: "the cache folder of this user".to_owned(),
-            source: std::io::Error::new(std::io::ErrorKind::NotFound, "there is none: set XDG_CACHE_HOME or HOME"),
-        })?;
+        let none = || std::io::Error::new(ErrorKind::NotFound, "there is none: set XDG_CACHE_HOME or HOME");
+        let folder = dirs::cache_dir().ok_or_else(|| Error::io("the cache folder of this user", none()))?;
         let path = folder.join("wgvae").join("kernels.json");
         let known = match std::fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_else(|error| {
@@ -37,23 +36,17 @@ impl Tuned {
                 );
                 BTreeMap::new()
             }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(source) => return Err(Error::Io { path: path.display().to_string(), source }),
+            Err(error) if error.kind() == ErrorKind::NotFound => BTreeMap::new(),
+            Err(source) => return Err(Error::io(path.display(), source)),
         };
         Ok(Self { path, known })
-    }
-
-    /// Returns the path of the file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Adds the result for `gpu` and rewrites the file.
     pub(super) fn keep(&mut self, gpu: &Gpu, tuning: Tuning) -> Result<()> {
         self.known.insert(gpu.tuning_key(), tuning);
         if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder)
-                .map_err(|source| Error::Io { path: folder.display().to_string(), source })?;
+            std::fs::create_dir_all(folder).map_err(|source| Error::io(folder.display(), source))?;
         }
         write_atomically(&self.path, super::to_json(&serde_json::json!(self.known)).as_bytes())
     }

@@ -130,7 +130,7 @@ impl ViewArgs {
         let options = DecodeOptions::default();
         let request = options.request(small.size(), space, PixelFormat::Rgba8);
         let mut vae =
-            load(&device, &checkpoint, LoadOptions::for_request(&request, ElementArgs::AUTO.precision())).await?;
+            load(&device, &checkpoint, LoadOptions::for_request(&request, ElementArgs::AUTO.precision)).await?;
         let mut session = Session::new("decode", &device, interrupt, Some(1));
         let pixels = session.decode_whole(&mut vae, &small, &options).await?;
         session.finish();

@@ -19,7 +19,6 @@ use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, S
 use super::DecodeArgs;
 use crate::cli::clips::{check_model, check_once, files};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::latents;
 use crate::cli::prepare::{load, open_device};
 use crate::cli::report::{ClipSubject, Report};
 use crate::cli::session::Session;
@@ -40,7 +39,7 @@ pub(super) async fn run(
     let tiling = args.tiles.tiling(args.tiling, config)?;
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
     let latents =
-        latents::open_clip(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
+        ClipLatents::open(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
             .await?;
     let space = if args.unscaled { LatentSpace::Vae } else { latents.space(config) };
     checkpoint.check_space(space)?;
@@ -61,7 +60,7 @@ pub(super) async fn run(
     let clip_latents = u32::try_from(axes.frames).ok();
     let options = DecodeOptions { clip_latents, ..args.options(tiling) };
     let request = options.request(axes.size, space, format).of_clip();
-    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision)).await?;
     let mut clip = vae.decode_clip(axes.size, space, format, &options).await?;
     // Frames of some models come some parts late.
     let parts = axes.frames + u64::from(clip.plans().later().result.parts_after());

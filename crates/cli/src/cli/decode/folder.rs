@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use wgvae::config::AutoencoderConfig;
-use wgvae::internals::clips::is_clip;
-use wgvae::{Checkpoint, Error, Latents, LoadOptions, Result};
+use wgvae::internals::clips::{is_clip, latents_shape};
+use wgvae::{Checkpoint, Error, Latents, LoadOptions, Named as _, Result};
 
 use super::DecodeArgs;
 use crate::cli::folder::files_of;
@@ -45,7 +45,7 @@ pub(super) async fn run(args: &DecodeArgs, interrupt: &Interrupt) -> Result<Stri
     let options = args.options(tiling);
     let format = files.format();
     let mut request = options.request(first.size(), first.space(checkpoint.config()), format);
-    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision())).await?;
+    let mut vae = load(&device, &checkpoint, LoadOptions::for_request(&request, args.elements.precision)).await?;
     let total = jobs.iter().map(|job| job.images as u64 * u64::from(args.repeat)).sum();
     let mut session = Session::new("decode", &device, interrupt, Some(total));
     let (mut tally, mut sizes) = (Tally::begin(&args.output, jobs.len()), Vec::new());
@@ -107,7 +107,7 @@ async fn jobs(
 /// Returns the number of images in the file of latents at `input`, by its header.
 async fn count(args: &DecodeArgs, input: &Path, config: &AutoencoderConfig) -> Result<usize> {
     let source = latents::open(input, args.tensor.as_deref())?;
-    let shape = latents::shape(&*source, args.tensor.as_deref()).await?;
+    let shape = latents_shape(&*source, args.tensor.as_deref()).await?;
     if is_clip(&shape) && config.has_time() {
         let expected = "latents of images in every file of a folder (decode clips one by one)";
         return Err(Error::input("--latents", expected, format!("a clip in {}", input.display())));

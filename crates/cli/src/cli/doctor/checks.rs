@@ -1,8 +1,9 @@
 //! Checks of a machine: turns each fact into one line with advice.
 
 use serde::Serialize;
+use wgvae_memory_report::Adapter;
 
-use super::facts::{Adapter, Facts, Hub};
+use super::facts::{Facts, Hub};
 
 /// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -161,7 +162,7 @@ fn of_best(best: &Adapter, facts: &Facts) -> Vec<Check> {
         );
         checks.push(hint("driver", text));
     }
-    checks.push(if best.shader_f16 {
+    checks.push(if best.limits.shader_f16 {
         ok("shader-f16", "yes")
     } else {
         hint("shader-f16", "no: --precision f16 still works, with halves packed in pairs. A newer driver may have it")
@@ -203,6 +204,8 @@ fn hub(hub: &Hub) -> Vec<Check> {
 mod tests {
     use std::path::{Path, PathBuf};
 
+    use wgvae::device::DeviceLimits;
+
     use super::super::facts::{NamedDrivers, gpus, manifest_folders, named_drivers};
     use super::*;
 
@@ -213,7 +216,7 @@ mod tests {
             device_type: "DiscreteGpu".to_owned(),
             driver: "NVIDIA 570.1".to_owned(),
             pci_id: "10de:2684".to_owned(),
-            shader_f16: true,
+            limits: DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() },
         }
     }
 
@@ -324,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_can_be_done_without_is_a_hint() {
-        let plain = Adapter { shader_f16: false, ..card() };
+        let plain = Adapter { limits: DeviceLimits::webgpu_default(), ..card() };
         has(&only(&Facts { adapters: vec![plain], ..good() }, State::Hint), &["shader-f16", "packed"]);
         let closed = Facts { closed: vec![PathBuf::from("/dev/dri/renderD128")], ..good() };
         has(&only(&closed, State::Hint), &["renderD128", "group"]);

@@ -6,10 +6,11 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use wgvae::device::{AdapterReport, Cpu, CpuOptions};
+use wgvae::device::{Cpu, CpuOptions};
 use wgvae::hub::HubOptions;
 use wgvae::{Gpu, GpuOptions};
 use wgvae_media::clip_files::Ffmpeg;
+use wgvae_memory_report::Adapter;
 
 /// Environment variables that make Vulkan's loader use the named drivers in place of installed
 /// ones. The first one that is set counts.
@@ -37,30 +38,6 @@ pub(super) struct Facts {
     pub(super) hub: Hub,
     /// True if an `ffmpeg` is on the path.
     pub(super) ffmpeg: bool,
-}
-
-/// Properties of an adapter that the checks use.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Adapter {
-    pub(super) name: String,
-    pub(super) backend: String,
-    pub(super) device_type: String,
-    pub(super) driver: String,
-    pub(super) pci_id: String,
-    pub(super) shader_f16: bool,
-}
-
-impl From<&AdapterReport> for Adapter {
-    fn from(report: &AdapterReport) -> Self {
-        Self {
-            name: report.name.clone(),
-            backend: report.backend.clone(),
-            device_type: report.device_type.clone(),
-            driver: report.driver.clone(),
-            pci_id: report.pci_id.clone(),
-            shader_f16: report.limits.shader_f16,
-        }
-    }
 }
 
 /// Drivers named by an environment variable.

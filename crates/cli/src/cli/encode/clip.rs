@@ -9,10 +9,10 @@ use wgvae::internals::clips::TimeFactor;
 use wgvae::model::networks::encoded_channels;
 use wgvae::{Checkpoint, Direction, Directions, EncodeOptions, Error, HostTensor, Images, LoadOptions, Result, Size};
 use wgvae_media::clip_files::{
-    ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Padded, open_source,
+    ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Pad, Padded, open_source,
 };
 
-use super::{EncodeArgs, PadArg};
+use super::EncodeArgs;
 use crate::cli::clips::{check_model, check_once};
 use crate::cli::images::Source;
 use crate::cli::interrupt::Interrupt;
@@ -33,7 +33,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let factor = check_model(&checkpoint, Directions::Encode, || no_video(args, checkpoint.config().in_channels))?;
     args.check_distribution(checkpoint.config())?;
     let fills = checkpoint.config().fills_parts();
-    if fills && args.pad == Some(PadArg::Mirror) {
+    if fills && args.pad == Some(Pad::Mirror) {
         return Err(Error::input("--pad", "repeat or none, because this model repeats the last frame", "mirror"));
     }
     if !args.moments {
@@ -46,7 +46,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let device = open_device(&args.device, &args.elements).await?;
     let clip_latents = latents.and_then(|latents| u32::try_from(latents).ok()).or(args.clip_latents);
     let options = EncodeOptions { clip_latents, ..args.options() };
-    let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision());
+    let loaded = LoadOptions::for_request(&options.request(size).of_clip(), args.elements.precision);
     let mut vae = load(&device, &checkpoint, loaded).await?;
     let mut clip = vae.encode_clip(size, &options).await?;
     let start = Instant::now();
@@ -66,7 +66,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let subject = ClipSubject {
         operation: Direction::Encode,
         frames: encoded,
-        latent_frames: session.runs().len() as u64,
+        latent_frames: session.runs.len() as u64,
         size,
         fps: None,
         seconds: start.elapsed().as_secs_f64(),
@@ -132,7 +132,7 @@ fn open(args: &EncodeArgs, name: &ClipName, factor: TimeFactor, side: u32) -> Re
         note(path, &remark.to_string());
     }
     let size = args.size.of_frames(path, source.size(), matches!(name, ClipName::Array(_)), side)?;
-    let source = Padded::new(Box::new(Cropped::new(source, size)), factor, args.pad.map(Into::into))?;
+    let source = Padded::new(Box::new(Cropped::new(source, size)), factor, args.pad)?;
     if let Some(remark) = source.remark() {
         note(path, &remark);
     }

@@ -26,9 +26,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// # Errors
 /// [`Error::Cancelled`] after Ctrl-C; [`Error::Io`] if the child cannot be started.
 pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrupt) -> Result<Answer> {
-    let request = serde_json::to_string(request)
-        .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
-    let this = std::env::current_exe().map_err(|source| Error::Io { path: "wgvae itself".to_owned(), source })?;
+    let request = serde_json::to_string(request).map_err(|error| Error::format("request", error))?;
+    let this = std::env::current_exe().map_err(|source| Error::io("wgvae itself", source))?;
     // If the user starts it as `ld-linux.so --library-path ... wgvae`, the system reports the
     // loader as this program.
     if let Some(loader) = this.file_name().map(|name| name.to_string_lossy()).filter(|name| name.starts_with("ld-")) {
@@ -47,10 +46,9 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
         }
     };
     command.arg(COMMAND).arg(request).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|source| Error::Io {
-        path: through.map_or_else(|| this.display().to_string(), str::to_owned),
-        source,
-    })?;
+    let mut child = command
+        .spawn()
+        .map_err(|source| Error::io(through.map_or_else(|| this.display().to_string(), str::to_owned), source))?;
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let status = wait(&mut child, interrupt)?;
     let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
@@ -63,7 +61,7 @@ pub(super) fn ask(request: &Request, through: Option<&str>, interrupt: &Interrup
 }
 
 fn wait(child: &mut Child, interrupt: &Interrupt) -> Result<std::process::ExitStatus> {
-    let failed = |source| Error::Io { path: "process of a measurement".to_owned(), source };
+    let failed = |source| Error::io("process of a measurement", source);
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             return if interrupt.cancel().load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(status) };

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use wgvae::device::{AdapterReport, Cpu, CpuOptions, DeviceError};
+use wgvae::device::{Cpu, CpuOptions, DeviceError};
 use wgvae::images::PixelFormat;
 use wgvae::report::RunReport;
 use wgvae::{
@@ -78,16 +78,15 @@ pub(in crate::cli) struct JobArgs {
 
 /// Carries out the request and returns the answer as JSON.
 pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
-    let request: Request = serde_json::from_str(&args.request)
-        .map_err(|error| Error::Format { file: "request".to_owned(), problem: error.to_string() })?;
+    let request: Request = serde_json::from_str(&args.request).map_err(|error| Error::format("request", error))?;
     let answer = match request {
         Request::Adapters(wanted) => match wgvae::device::adapters(wanted.as_deref()).await {
-            Ok(found) => Answer::Adapters(found.iter().map(|(index, report)| (*index, adapter(report))).collect()),
+            Ok(found) => Answer::Adapters(found.iter().map(|(index, report)| (*index, report.into())).collect()),
             Err(Error::Device(DeviceError::NoAdapter(reason))) => Answer::NoAdapter(reason),
             Err(error) => Answer::Failed(error.to_string()),
         },
         Request::Cores => match Cpu::new(&CpuOptions::default()) {
-            Ok(cpu) => Answer::Cores(adapter(cpu.adapter())),
+            Ok(cpu) => Answer::Cores(cpu.adapter().into()),
             Err(error) => Answer::Failed(error.to_string()),
         },
         Request::Measure(job) => match measure(&job).await {
@@ -95,8 +94,7 @@ pub(in crate::cli) async fn run(args: &JobArgs) -> Result<String> {
             Err(error) => Answer::Failed(error.to_string()),
         },
     };
-    serde_json::to_string(&answer)
-        .map_err(|error| Error::Format { file: "answer".to_owned(), problem: error.to_string() })
+    serde_json::to_string(&answer).map_err(|error| Error::format("answer", error))
 }
 
 /// Loads the model and runs it once.
@@ -224,15 +222,4 @@ fn peak_rss() -> Option<Bytes> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024).map(Bytes)
-}
-
-fn adapter(report: &AdapterReport) -> Adapter {
-    Adapter {
-        name: report.name.clone(),
-        backend: report.backend.clone(),
-        device_type: report.device_type.clone(),
-        driver: report.driver.clone(),
-        pci_id: report.pci_id.clone(),
-        limits: report.limits.clone(),
-    }
 }

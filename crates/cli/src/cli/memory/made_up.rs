@@ -110,7 +110,7 @@ impl ByteSource for MadeUp {
 
     fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
         let problem = || format!("expected {len} bytes at offset {offset}, found {} bytes in all", self.len());
-        let bytes = self.read(offset, len).ok_or_else(|| Error::Format { file: self.name.clone(), problem: problem() });
+        let bytes = self.read(offset, len).ok_or_else(|| Error::format(&self.name, problem()));
         Box::pin(std::future::ready(bytes))
     }
 }

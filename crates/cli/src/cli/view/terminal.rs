@@ -96,7 +96,7 @@ impl Terminal {
         };
         let mut stdout = std::io::stdout().lock();
         let drawn = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-        drawn.map_err(|source| Error::Io { path: STDOUT.to_owned(), source })
+        drawn.map_err(|source| Error::io(STDOUT, source))
     }
 }
 
