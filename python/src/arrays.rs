@@ -13,7 +13,8 @@ use crate::errors::Stop;
 #[derive(Debug)]
 pub(crate) struct Array {
     content: Content,
-    shape: Vec<usize>,
+    /// Extent of each axis.
+    pub(crate) shape: Vec<usize>,
     /// Name of the argument, for errors.
     what: &'static str,
 }
@@ -62,11 +63,6 @@ impl Array {
             return Err(Error::input(what, expected, found).into());
         };
         Ok(Self { content, shape, what })
-    }
-
-    /// Returns the extent of each axis.
-    pub(crate) fn shape(&self) -> &[usize] {
-        &self.shape
     }
 
     /// True if it has levels of pictures.

@@ -27,11 +27,11 @@ pub(crate) fn decode(
     options: &Options,
     watch: &mut Watch,
 ) -> Result<(), Stop> {
-    let [count, channels, height, width] = *latents.shape() else {
-        return Err(Error::input("latents", "a shape [t, c, h, w]", format!("{:?}", latents.shape())).into());
+    let [count, channels, height, width] = *latents.shape else {
+        return Err(Error::input("latents", "a shape [t, c, h, w]", format!("{:?}", latents.shape)).into());
     };
-    if latents.shape().contains(&0) {
-        return Err(Error::input("latents", "no empty axes", format!("{:?}", latents.shape())).into());
+    if latents.shape.contains(&0) {
+        return Err(Error::input("latents", "no empty axes", format!("{:?}", latents.shape)).into());
     }
     let decode = DecodeOptions { clip_latents: u32::try_from(count).ok(), ..options.decode(&device.config)? };
     let mut turn = device.turn()?;
@@ -74,7 +74,7 @@ pub(crate) fn decode(
             continue;
         }
         hand(take, |py| {
-            if options.floats() {
+            if options.floats {
                 array(py, floats, &[frames, 3, rows, columns])
             } else {
                 array(py, levels, &[frames, rows, columns, 3])

@@ -46,11 +46,11 @@ pub(crate) fn decode(
     watch: &mut Watch,
 ) -> Result<Stack, Stop> {
     let decode = options.decode(&device.config)?;
-    let [count, channels, height, width] = axes("latents", "[n, c, h, w]", latents.shape())?;
+    let [count, channels, height, width] = axes("latents", "[n, c, h, w]", &latents.shape)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
-    let size = match options.max_side() {
+    let size = match options.max_side {
         Some(side) => vae.config().reduced_size(size, options.space(), side)?,
         None => size,
     };
@@ -61,7 +61,7 @@ pub(crate) fn decode(
     let depth = vae.config().out_channels as usize;
     let whole = count.saturating_mul(columns * rows * depth);
     let (mut levels, mut floats) = (Vec::new(), Vec::new());
-    if options.floats() {
+    if options.floats {
         reserve(&mut floats, whole, "the images")?;
     } else {
         reserve(&mut levels, whole, "the images")?;
@@ -70,11 +70,11 @@ pub(crate) fn decode(
     for index in 0..count {
         watch.image = small(index);
         let latents = latents_of(latents.image(index)?, [channels, height, width], index)?.in_space(options.space());
-        let latents = match options.max_side() {
+        let latents = match options.max_side {
             Some(side) => latents.reduced(vae.config(), side)?,
             None => latents,
         };
-        if options.floats() {
+        if options.floats {
             let decoded = watch.control(|control| block_on(vae.decode_raw(&latents, &decode, control)))?;
             floats.extend(decoded.pixels);
         } else {
@@ -89,7 +89,7 @@ pub(crate) fn decode(
             })?;
         }
     }
-    Ok(if options.floats() {
+    Ok(if options.floats {
         Stack::Floats(floats, [count, depth, rows, columns])
     } else {
         Stack::Levels(levels, [count, rows, columns, depth])
@@ -101,7 +101,7 @@ pub(crate) fn decode(
 /// # Errors
 /// See [`preview`].
 pub(crate) fn previews(latents: &Array, family: &str, max_side: u32) -> Result<Stack, Stop> {
-    let [count, channels, height, width] = axes("latents", "[n, c, h, w]", latents.shape())?;
+    let [count, channels, height, width] = axes("latents", "[n, c, h, w]", &latents.shape)?;
     let (mut levels, mut shape) = (Vec::new(), [count, 0, 0, 3]);
     for index in 0..count {
         let latents = latents_of(latents.image(index)?, [channels, height, width], index)?;
@@ -212,10 +212,8 @@ pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgv
         Values::Floats(data) => data,
         Values::Levels(_) => return Err(Error::input("latents", "floats", "uint8")),
     };
-    Latents::new(HostTensor { shape: shape.to_vec(), data }).map_err(|error| match error {
-        Error::Input { what, expected, found } => Error::input(format!("{what} {index}"), expected, found),
-        other => other,
-    })
+    Latents::new(HostTensor { shape: shape.to_vec(), data })
+        .map_err(|error| error.renamed(|what| format!("{what} {index}")))
 }
 
 /// Returns the axes of `images` as `[n, c, h, w]`, for a model of so many `channels`.
@@ -225,12 +223,12 @@ pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgv
 pub(crate) fn image_axes(images: &Array, channels: usize) -> wgvae::Result<[usize; 4]> {
     let has_levels = images.has_levels();
     let expected = if has_levels { format!("[n, h, w, {channels}]") } else { format!("[n, {channels}, h, w]") };
-    let [count, second, third, fourth] = axes("images", &expected, images.shape())?;
+    let [count, second, third, fourth] = axes("images", &expected, &images.shape)?;
     let (found, height, width) = if has_levels { (fourth, second, third) } else { (second, third, fourth) };
     // Images without opacity are opaque to a model that has it.
     if found != channels && found != 3 {
         let which = if has_levels { "uint8" } else { "floats" };
-        return Err(Error::input("images", format!("a shape {expected} of {which}"), format!("{:?}", images.shape())));
+        return Err(Error::input("images", format!("a shape {expected} of {which}"), format!("{:?}", images.shape)));
     }
     Ok([count, found, height, width])
 }

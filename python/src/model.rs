@@ -179,7 +179,7 @@ impl Model {
             };
             check_multiple(image, step)?;
             let latents = Size { width: width / factor, height: height / factor };
-            let latents = match options.max_side() {
+            let latents = match options.max_side {
                 Some(side) => config.reduced_size(latents, space, side)?,
                 None => latents,
             };
@@ -243,7 +243,7 @@ impl Model {
 
     /// Returns an error if the scale of the latents is unknown.
     fn check_meaning(&self, device: &Device, options: &Options) -> Result<(), Stop> {
-        if options.has_moments() || self.known[usize::from(options.space().is_unscaled())] {
+        if options.moments || self.known[usize::from(options.space().is_unscaled())] {
             return Ok(());
         }
         Ok(device.open()?.check_space(options.space())?)

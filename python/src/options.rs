@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// True if latents are the VAE's own.
     unscaled: bool,
     /// True if a decode returns floats before clamping.
-    floats: bool,
+    pub(crate) floats: bool,
     memory_budget: Option<u64>,
     /// True to prefer memory to speed.
     least_memory: bool,
@@ -33,11 +33,11 @@ pub(crate) struct Options {
     /// The most latents of a clip.
     clip_latents: Option<u32>,
     /// True if an encode returns the distribution itself.
-    moments: bool,
+    pub(crate) moments: bool,
     /// Seed with which an encode samples from the distribution.
     seed: Option<u64>,
     /// Most pixels a side of a decoded picture: more latents than that are averaged.
-    max_side: Option<u32>,
+    pub(crate) max_side: Option<u32>,
     tiling: String,
     /// Side of a tile, pixels.
     tile_size: Option<u32>,
@@ -46,19 +46,9 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// True if a decode returns floats.
-    pub(crate) fn floats(&self) -> bool {
-        self.floats
-    }
-
     /// True if there is a memory budget.
     pub(crate) fn has_budget(&self) -> bool {
         self.memory_budget.is_some()
-    }
-
-    /// Returns the most pixels a side of a decoded picture, if there is a limit.
-    pub(crate) fn max_side(&self) -> Option<u32> {
-        self.max_side
     }
 
     /// Returns the wanted form of an encode's output.
@@ -68,11 +58,6 @@ impl Options {
             (false, Some(seed)) => Wanted::Sample(seed),
             (false, None) => Wanted::Mode,
         }
-    }
-
-    /// True if the distribution itself is wanted.
-    pub(crate) fn has_moments(&self) -> bool {
-        self.moments
     }
 
     /// Returns the space of the latents to decode, or that an encode gives.
@@ -101,10 +86,9 @@ impl Options {
             memory_budget: self.memory_budget.map(Bytes),
             least_memory: self.least_memory,
             parking: Parking::named(&self.parking)?,
-            tiling: kind.for_model(config, self.tile_size, self.tile_overlap).map_err(|error| match error {
-                Error::Input { what, expected, found } => Error::input(what.replace(' ', "_"), expected, found),
-                other => other,
-            })?,
+            tiling: kind
+                .for_model(config, self.tile_size, self.tile_overlap)
+                .map_err(|error| error.renamed(|what| what.replace(' ', "_")))?,
             clip_latents: self.clip_latents,
         })
     }
