@@ -171,7 +171,7 @@ class Vae:
         adapter
             Part of a GPU's name, or its index in :func:`adapters`. None is the best adapter.
         threads
-            Number of threads on this machine's own cores. None is one for each core. A GPU that
+            Number of threads on this machine's own cores, at most 1024. None is one for each core. A GPU that
             "auto" finds does not use it.
         precision
             Type of weights and activations, "f16" or "f32". Sums are f32. "auto" is f16 on a GPU

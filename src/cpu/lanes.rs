@@ -17,9 +17,10 @@ pub(super) fn dispatch<W: WithSimd>(arch: Arch, work: W) -> W::Output {
     arch.dispatch(work)
 }
 
-/// Runs `work` with the vectors that every browser's module has. Another copy of the kernels, for
-/// processors without vectors, would only make the module larger. The work is a function of its
-/// own: within its caller it would be slower by a third, as engines compile small functions best.
+/// Runs `work` with vectors and fused multiply-adds, which `xtask-bindgen` splits, as not every
+/// browser has them: decision 028. Another copy of the kernels, for processors without vectors,
+/// would only make the module larger. The work is a function of its own: within its caller it would
+/// be slower by a third, as engines compile small functions best.
 #[cfg(target_arch = "wasm32")]
 #[inline(never)]
 pub(super) fn dispatch<W: WithSimd>(arch: Arch, work: W) -> W::Output {

@@ -172,7 +172,6 @@ pub(super) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes the error for a failed operation on `path`.
 #[cfg(unix)]
 fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, link)

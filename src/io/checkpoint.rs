@@ -375,7 +375,7 @@ impl Checkpoint {
         };
         if self.derived.candidates().is_empty() {
             log::warn!(
-                "{}: no published model has these shapes, and weights do not tell norm_num_groups: {groups} are assumed, which a config.json beside the weights may correct",
+                "{}: no published model has these shapes, and weights do not tell norm_num_groups: {groups} are assumed, which its config.json may correct",
                 self.name
             );
         }

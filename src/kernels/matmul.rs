@@ -8,8 +8,8 @@ use crate::limits::PlannedUnits;
 use crate::tensor::Storage;
 
 kernel! {
-    /// Interface of `matmul`: a register tile for each invocation. Offsets and strides count vec4
-    /// elements.
+    /// Interface of `matmul`: a register tile for each invocation. Offsets and strides of
+    /// [`MatmulParams`] count vec4 elements.
     REGISTER = "matmul"(a: Read, b: Read, bias: Read, row_factors: Read, c: ReadWrite);
     MatmulParams {
         m: u32, m_stored: u32, n4: u32, k4: u32, a_offset: u32, a_row: u32, a_column: u32,

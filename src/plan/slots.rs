@@ -33,7 +33,7 @@ pub(super) fn choices(uses: &Uses, room: Bytes, chunk: Bytes, most: Bytes) -> im
     let used = large(uses, chunk);
     let stretches = STRETCHES.len();
     let mut made: Vec<Vec<Bytes>> = Vec::new();
-    let mut before = Vec::new();
+    let mut before: Option<Vec<Bytes>> = None;
     (0..=2 * stretches).filter_map(move |index| {
         // Last come the sizes that single steps need.
         if let Some(stretch) = STRETCHES.iter().chain(&[1]).nth(made.len()) {
@@ -48,10 +48,9 @@ pub(super) fn choices(uses: &Uses, room: Bytes, chunk: Bytes, most: Bytes) -> im
             }
             _ => made[stretches].clone(),
         };
-        if before == sizes {
+        if before.replace(sizes.clone()).as_ref() == Some(&sizes) {
             return None;
         }
-        before.clone_from(&sizes);
         fill(&mut sizes, room, chunk, most).then_some(sizes)
     })
 }
@@ -102,4 +101,28 @@ fn ranks(uses: &Uses, used: &[(usize, Item)], stretch: usize) -> Vec<Bytes> {
         start = end_of(first);
     }
     most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::DeviceLimits;
+    use crate::model::config::{Family, LatentSpace};
+    use crate::model::networks::decoder;
+    use crate::plan::{Output, Plan, PlanOptions, Weights, fuse};
+    use crate::tensor::{Size, Storage};
+
+    #[test]
+    fn without_large_buffers_there_is_one_list_of_chunks() {
+        let config = Family::find("sd15").expect("a published one").config();
+        let graph = decoder(&config, Size { width: 8, height: 8 }, LatentSpace::Vae);
+        let options = PlanOptions::new(Storage::F32, Output::Rgba8);
+        let plan = Plan::of(&fuse::fuse(&graph, 1.0), &DeviceLimits::webgpu_default(), &options).expect("a plan");
+        let uses = Uses::new(&plan, &[], &plan.buffers, Weights::Device);
+        let (room, chunk) = (Bytes(64 << 20), Bytes(1 << 20));
+        let lists: Vec<_> = choices(&uses, room, chunk, Bytes(1 << 28)).collect();
+        let [sizes] = &lists[..] else { panic!("{lists:?}") };
+        let taken = sizes.iter().copied().sum::<Bytes>();
+        assert!(taken <= room && room.0 - taken.0 < chunk.0, "{taken} of {room}");
+    }
 }

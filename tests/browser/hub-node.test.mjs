@@ -110,7 +110,7 @@ describe('which files a model consists of', () => {
   it('shards, by their index', async () => {
     const names = ['a-00001-of-00002.safetensors', 'a-00002-of-00002.safetensors'];
     const index = JSON.stringify({ weight_map: { x: names[1], y: names[0], z: names[1] } });
-    put({ 'vae/config.json': '{}', [`vae/${STANDARD}.index.json`]: index, [`vae/${names[0]}`]: LARGE, [`vae/${names[1]}`]: 'two', 'vae/other.safetensors': 'x' });
+    put({ 'vae/config.json': '{}', [`vae/${STANDARD}.index.json`]: index, [`vae/${STANDARD}`]: 'whole', [`vae/${names[0]}`]: LARGE, [`vae/${names[1]}`]: 'two', 'vae/other.safetensors': 'x' });
     const { weights } = await find();
     assert.deepEqual(weights.map(({ path }) => path), names.map((name) => `vae/${name}`));
     assert.equal((await weights[0].open()).length, LARGE.length);

@@ -189,6 +189,7 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     quick(&["-o", "no/such/folder/x.json"]).failed("folder", 1, &["no/such/folder/x.json"]);
     quick(&["--html", "model"]).failed("a folder", 1, &["model"]);
     quick(&["-o", "x", "--html", "x"]).failed("one file twice", 1, &["--html", "a different file than --output names"]);
+    quick(&["-o", "-", "--html", "-"]).failed("stdout twice", 1, &["--html", "a different file than --output names"]);
     quick(&["--through", "no-such-program"]).failed("no program", 1, &["no-such-program"]);
     let merge = ["memory", "--merge", "report.json", "--html", "report.json"];
     folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "a different file than --merge names"]);

@@ -798,6 +798,10 @@ fn opens_shards() {
         // As in diffusers, shards take precedence.
         ("diffusion_pytorch_model.safetensors", b"something else"),
     ]);
+    let marked = "diffusion_pytorch_model.fp16.safetensors";
+    std::fs::write(folder.path().join(format!("{marked}.index.json")), &index).expect("written");
+    std::fs::write(folder.path().join(marked), b"something else").expect("written");
+    assert!(block_on(Checkpoint::open_variant(folder.path(), Variant::Fp16)).is_ok());
     for path in [folder.path().to_owned(), folder.path().join(index_name)] {
         let checkpoint = open(&path).expect("a VAE in shards");
         assert_eq!(checkpoint.files().count(), 2);

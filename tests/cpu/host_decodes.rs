@@ -264,7 +264,7 @@ fn too_little_memory_takes_a_smaller_plan_or_is_an_error() {
 #[test]
 fn options_without_a_meaning_are_errors() {
     let none = Cpu::new(&CpuOptions { threads: Some(0), ..CpuOptions::default() });
-    assert!(none.unwrap_err().to_string().contains("number of threads: expected 1 or more, found 0"));
+    assert!(none.unwrap_err().to_string().contains("number of threads: expected 1 to 1024, found 0"));
     let golden = Golden::open("toy_odd");
     let options = LoadOptions { precision: Precision::Fast, ..LoadOptions::default() };
     let error = block_on(Vae::load(&cpu(1), &checkpoint(&golden), options)).unwrap_err().to_string();

@@ -326,7 +326,7 @@ export interface ModelOptions extends DeviceOptions {
    * Source of the .wasm module. Default: `../pkg/wgvae_bg.wasm` relative to this module, or
    * `wgvae_cpu_bg.wasm` or `wgvae_cpu_threads_bg.wasm` there for the CPU; bundlers find them. Each
    * module is compiled once: only the first call of any function with this option uses it. If
-   * it is compiled already, the CPU computes without fused multiply-adds, which takes about a fifth
+   * it is compiled already, the CPU computes without fused multiply-adds, which takes 20 to 27 %
    * longer.
    */
   wasm?: WasmSources;

@@ -32,7 +32,7 @@ pub(crate) fn split(module: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Returns where the package will find products and sums to fuse.
-fn places(module: &[u8]) -> impl Iterator<Item = usize> {
+pub(crate) fn places(module: &[u8]) -> impl Iterator<Item = usize> {
     (0..module.len()).filter(|&at| {
         // The number of the local has one or two bytes.
         let sum = module[at..].strip_prefix(&PRODUCT).and_then(|rest| match rest {

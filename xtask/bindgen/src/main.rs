@@ -60,7 +60,11 @@ fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
     let wasm = folder.join(format!("{name}_bg.wasm"));
     let content = fs::read(&wasm).with_context(|| format!("could not read {}", wasm.display()))?;
     let (content, text) = imports::shorten(&content, &made.script)?;
-    fs::write(&wasm, smallest(&fusing::split(&content)?)?)?;
+    let split = fusing::split(&content)?;
+    let arranged = smallest(&split)?;
+    let [before, after] = [&split, &arranged].map(|module| fusing::places(module).count());
+    ensure!(before == after, "expected {before} multiply-adds in the new order, found {after}");
+    fs::write(&wasm, arranged)?;
     fs::write(&script, text)?;
     fs::write(&types, made.types)?;
     Ok(())

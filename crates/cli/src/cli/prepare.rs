@@ -25,8 +25,8 @@ pub(super) struct DeviceArgs {
     /// --precision fast, --matrix-units, --limits webgpu-default.
     #[arg(long, value_parser = by_name::<DeviceChoice>(), default_value = "auto")]
     device: DeviceChoice,
-    /// With the cores of this machine: number of threads [default: one for each core]; a GPU that
-    /// auto finds does not use it
+    /// With the cores of this machine: number of threads, at most 1024 [default: one for each
+    /// core]; a GPU that auto finds does not use it
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Adapter to use: part of its name, or its index in `wgvae adapters`
