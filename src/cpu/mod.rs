@@ -29,8 +29,8 @@ use crate::kernels::choice::KernelChoice;
 use crate::limits::DeviceLimits;
 use crate::tensor::Bytes;
 
-/// Most threads. More than there are cores only wait for each other: 4096 took a minute for a small
-/// picture on two cores.
+/// Most threads. More than there are cores only wait for each other: 4096 took over a minute for a
+/// small picture on two cores.
 const MOST_THREADS: usize = 1024;
 
 /// Options of the host as a device.

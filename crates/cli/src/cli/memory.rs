@@ -100,11 +100,6 @@ fn check_paths(args: &MemoryArgs) -> Result<()> {
     let outputs = [("--output", &args.output), ("--html", &args.html)];
     let outputs = outputs.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?)));
     let outputs: Vec<NamedPath<'_>> = outputs.collect();
-    if let [(_, first), (flag, second)] = outputs[..]
-        && first == second
-    {
-        return Err(Error::input(flag, "a different file than --output names", second.display().to_string()));
-    }
     check_replaced(&inputs, &outputs)?;
     outputs.iter().try_for_each(|(_, path)| check_writable(path))
 }

@@ -15,10 +15,12 @@ pub(super) fn model_files(checkpoint: &Checkpoint) -> impl Iterator<Item = Named
     checkpoint.files().map(|(name, _)| ("--model", Path::new(name)))
 }
 
-/// Fails if a file of `outputs` would replace one of `inputs` or another of `outputs`.
+/// Fails if a file of `outputs` would replace one of `inputs` or another of `outputs`, or if two of
+/// `outputs` are stdout.
 pub(super) fn check_replaced(inputs: &[NamedPath<'_>], outputs: &[NamedPath<'_>]) -> Result<()> {
-    let mut taken: BTreeMap<PathBuf, &str> = inputs.iter().map(|(flag, path)| (whole(path), *flag)).collect();
-    for (flag, path) in outputs.iter().filter(|(_, path)| !stdio::is_meant(path)) {
+    let files = inputs.iter().filter(|(_, path)| !stdio::is_meant(path));
+    let mut taken: BTreeMap<PathBuf, &str> = files.map(|(flag, path)| (whole(path), *flag)).collect();
+    for (flag, path) in outputs {
         if let Some(other) = taken.insert(whole(path), flag) {
             return Err(Error::input(
                 *flag,
