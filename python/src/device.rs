@@ -11,6 +11,7 @@ use wgvae::{Checkpoint, Directions, Error, LoadOptions, Named, Planner, Result, 
 
 use crate::SIGNALS;
 use crate::errors::Stop;
+use crate::notes::collected;
 use crate::watch::Watch;
 
 /// The files of a model.
@@ -82,12 +83,12 @@ impl Device {
         Self { source, config, device, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
     }
 
-    /// Opens the model's files again.
+    /// Opens the model's files again. The caller was warned when they were opened first.
     ///
     /// # Errors
-    /// See [`Checkpoint::open`].
+    /// See [`Source::open`].
     pub(crate) fn open(&self) -> Result<Checkpoint> {
-        self.source.open()
+        collected(|| self.source.open()).0
     }
 
     /// Waits until no other thread uses the device.
@@ -118,7 +119,7 @@ impl Device {
     /// # Errors
     /// If the model lacks weights for `wanted`.
     pub(crate) fn planner(&self, wanted: LoadOptions) -> Result<Planner> {
-        let checkpoint = self.source.open()?;
+        let checkpoint = self.open()?;
         let options = self.merged(wanted);
         check(&checkpoint, options)?;
         Planner::new(&self.device, &checkpoint, options)
@@ -147,7 +148,7 @@ impl Turn<'_> {
         let loaded = match self.work.loaded.take_if(|(loaded, _)| *loaded == options) {
             Some(loaded) => loaded,
             None => {
-                let checkpoint = self.device.source.open()?;
+                let checkpoint = self.device.open()?;
                 check(&checkpoint, options)?;
                 // Free the old model first, so that two never need memory at once.
                 self.work.loaded = None;

@@ -9,6 +9,7 @@ use wgvae::hub::{HubModel, HubName, HubOptions};
 
 use crate::SIGNALS;
 use crate::errors::Stop;
+use crate::notes::{self, collected};
 use crate::watch::Watch;
 
 /// Returns the local path of the model at `path`, and downloads it first if that is a name of the
@@ -21,15 +22,18 @@ pub(crate) fn local(path: PathBuf, variant: Variant) -> std::result::Result<Path
         Some(text) if HubName::is_meant(text) => text.parse::<HubName>()?,
         _ => return Ok(path),
     };
-    let (done, result) = channel::<Result<PathBuf>>();
+    let (done, result) = channel::<(Result<PathBuf>, Vec<String>)>();
     std::thread::spawn(move || {
-        let found = HubModel::find(&name, variant, &HubOptions::from_env());
+        let find = || HubModel::find(&name, variant, &HubOptions::from_env());
         // After an interrupt, nobody receives this.
-        drop(done.send(found.and_then(|mut model| model.download(&mut |_| {}))));
+        drop(done.send(collected(|| find().and_then(|mut model| model.download(&mut |_| {})))));
     });
     loop {
         match result.recv_timeout(SIGNALS) {
-            Ok(downloaded) => return Ok(downloaded?),
+            Ok((downloaded, notes)) => {
+                notes::add(notes);
+                return Ok(downloaded?);
+            }
             Err(RecvTimeoutError::Timeout) => Watch::signals()?,
             Err(RecvTimeoutError::Disconnected) => {
                 panic!("the download of {} ended without a result", Path::display(&path))

@@ -8,6 +8,7 @@ mod errors;
 mod hub;
 mod images;
 mod model;
+mod notes;
 mod options;
 mod watch;
 
@@ -27,12 +28,18 @@ mod wgvae_native {
     use super::device::Source;
     #[pymodule_export]
     use super::model::Model;
-    use super::{errors, images, watch};
+    use super::{errors, images, notes, watch};
     use std::path::PathBuf;
 
     /// Version of the crate.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn begin(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        notes::listen();
+        Ok(())
+    }
 
     /// Returns the adapters as JSON, best first.
     #[pyfunction]

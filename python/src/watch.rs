@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use wgvae::{Control, Progress, Result};
 
 use crate::errors::{Stop, internal};
+use crate::notes::{self, collected};
 
 /// The observation of a running call.
 #[derive(Debug)]
@@ -25,10 +26,12 @@ pub(crate) struct Watch {
     pub(crate) images: u32,
 }
 
-/// Runs `work` without the GIL. A panic becomes an exception.
+/// Runs `work` without the GIL. A panic becomes an exception, and warnings of the library become
+/// warnings of Python.
 ///
 /// # Errors
-/// The error of `work`, or the exception of a signal handler or of `progress`.
+/// The error of `work`, or the exception of a signal handler, of `progress`, or of a filter of
+/// warnings.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -36,10 +39,14 @@ pub(crate) fn run<T: Send>(
 ) -> PyResult<T> {
     let cancel = Arc::new(AtomicBool::new(false));
     let mut watch = Watch { callback: progress, cancel, raised: None, image: 0, images: 1 };
-    match py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut watch)))) {
-        Ok(result) => result.map_err(|stop| stop.into_exception(py)),
-        Err(panic) => Err(internal(py, &format!("a bug in wgvae: {}", said(&*panic)))),
-    }
+    let run = || collected(|| catch_unwind(AssertUnwindSafe(|| work(&mut watch))));
+    let (result, notes) = py.detach(run);
+    let warned = notes.iter().try_for_each(|note| notes::warn(py, note));
+    let result = match result {
+        Ok(result) => result.map_err(|stop| stop.into_exception(py))?,
+        Err(panic) => return Err(internal(py, &format!("a bug in wgvae: {}", said(&*panic)))),
+    };
+    warned.map(|()| result)
 }
 
 impl Watch {

@@ -247,7 +247,8 @@ def test_models_of_three_folders(
     ]
     latents = normal(1, 1, 4, 4, 3)
     arguments = {"precision": "f32", "device": "cpu"}
-    vae = call(nodes, "WgvaeLoader", vae_name="checkpoints/sub/all.safetensors", family="sd15", **arguments)
+    with pytest.warns(UserWarning, match="all.safetensors: .*norm_num_groups: 32 are assumed"):
+        vae = call(nodes, "WgvaeLoader", vae_name="checkpoints/sub/all.safetensors", family="sd15", **arguments)
     judge = load(nodes, comfy, sd, family="sd15")
     assert torch.equal(core_decode(vae, latents), core_decode(judge, latents))
     assert vae.get_sd().keys() == weights.keys()

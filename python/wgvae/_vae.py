@@ -193,6 +193,12 @@ class Vae:
             True to decode a clip to one frame for each frame of latents: a cheaper preview, by the
             same weights. Only models of TAEHV's family have it, and they cannot encode then.
 
+        Warns
+        -----
+        UserWarning
+            If a config.json beside the file is not used, or neither it nor a published model tells
+            the number of groups of norms, so that one is assumed.
+
         Raises
         ------
         ModelNotFoundError
