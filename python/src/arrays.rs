@@ -16,7 +16,7 @@ pub(crate) struct Array {
     /// Extent of each axis.
     pub(crate) shape: Vec<usize>,
     /// Name of the argument, for errors.
-    what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 #[derive(Debug)]

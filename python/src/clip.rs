@@ -5,12 +5,13 @@ use pollster::block_on;
 use pyo3::prelude::*;
 use wgvae::images::Pixels;
 use wgvae::internals::clips::TimeFactor;
-use wgvae::{DecodeOptions, Directions, EncodeOptions, Error, LoadOptions, Size};
+use wgvae::{DecodeOptions, Directions, EncodeOptions, Error, LoadOptions};
 
-use crate::arrays::{Array, Values, array};
+use crate::arrays::{Array, array};
 use crate::device::Device;
 use crate::errors::Stop;
-use crate::images::{add_levels, check_multiple, image_axes, image_of, latent_size, latents_of, small, wanted_of};
+use crate::images::{add_levels, latent_size, latents_of, small, wanted_of};
+use crate::inputs::{Inputs, Uneven};
 use crate::options::Options;
 use crate::watch::Watch;
 
@@ -97,11 +98,10 @@ pub(crate) fn encode(
     watch: &mut Watch,
 ) -> Result<(), Stop> {
     let wanted = options.wanted();
-    let [count, channels, height, width] = image_axes(frames, 3)?;
+    let frames = Inputs::new(frames, 3, device.config.image_step(options.encoded_space()), Uneven::Crop)?;
+    let count = frames.count;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;
-    let size = Size { width: small(width), height: small(height) };
-    check_multiple(size, vae.config().image_step(options.encoded_space()))?;
     let factor = TimeFactor::of(vae.config())
         .ok_or_else(|| Error::input("clip", "a model for video", vae.config().network.name()))?;
     let parts = factor.latents(count as u64).ok_or_else(|| {
@@ -109,17 +109,12 @@ pub(crate) fn encode(
         Error::input("frames", format!("as many as latents have, such as {next}"), count.to_string())
     })?;
     let encode = EncodeOptions { clip_latents: u32::try_from(parts).ok(), ..options.encode()? };
-    let mut clip = block_on(vae.encode_clip(size, &encode))?;
+    let mut clip = block_on(vae.encode_clip(frames.size(), &encode))?;
     (watch.image, watch.images) = (0, u32::try_from(parts).unwrap_or(u32::MAX));
     let mut next = 0;
     while next < count {
         let many = (clip.wants() as usize).min(count - next);
-        let mut values = Vec::new();
-        for index in next..next + many {
-            let frame = image_of(frames.image(index)?, [1, channels, height, width])?;
-            values.extend_from_slice(frame.image(0).unwrap_or_default());
-        }
-        let images = image_of(Values::Floats(values), [many, channels, height, width])?;
+        let images = frames.read(next..next + many)?;
         let encoded = watch.control(|control| block_on(clip.encode(&images, control)))?;
         let latents = wanted_of(clip.vae(), encoded.moments, wanted, options.space(), watch.image as usize)?;
         let shape = [&[1], latents.shape.as_slice()].concat();

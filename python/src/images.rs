@@ -5,11 +5,12 @@ use pyo3::prelude::*;
 use wgvae::config::AutoencoderConfig;
 use wgvae::images::{PixelFormat, Posterior, RowPixels, Rows};
 use wgvae::preview::{Preview, preview};
-use wgvae::{Directions, Encoded, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Size, Vae};
+use wgvae::{Directions, Encoded, Error, HostTensor, LatentSpace, Latents, LoadOptions, Size, Vae};
 
 use crate::arrays::{Array, Values, array, reserve};
 use crate::device::Device;
 use crate::errors::Stop;
+use crate::inputs::{Inputs, Uneven};
 use crate::options::{Options, Wanted};
 use crate::watch::Watch;
 
@@ -130,15 +131,15 @@ pub(crate) fn encode(
     let (encode, wanted) = (options.encode()?, options.wanted());
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: false, ..load })?;
-    let [count, channels, height, width] = image_axes(images, vae.config().in_channels as usize)?;
-    let size = Size { width: small(width), height: small(height) };
-    check_multiple(size, vae.config().image_step(options.encoded_space()))?;
-    vae.planner().plan(&encode.request(size))?;
+    let step = vae.config().image_step(options.encoded_space());
+    let images = Inputs::new(images, vae.config().in_channels as usize, step, Uneven::Scale)?;
+    let count = images.count;
+    vae.planner().plan(&encode.request(images.size()))?;
     watch.images = small(count);
     let (mut data, mut shape) = (Vec::new(), [count, 0, 0, 0]);
     for index in 0..count {
         watch.image = small(index);
-        let image = image_of(images.image(index)?, [1, channels, height, width])?;
+        let image = images.read(index..index + 1)?;
         let Encoded { moments, .. } = watch.control(|control| block_on(vae.encode_with(&image, &encode, control)))?;
         let latents = wanted_of(vae, moments, wanted, options.space(), index)?;
         if index == 0 {
@@ -176,7 +177,7 @@ pub(crate) fn wanted_of(
 }
 
 /// Returns the four axes of `shape`, none of which is empty.
-fn axes(what: &str, expected: &str, shape: &[usize]) -> wgvae::Result<[usize; 4]> {
+pub(crate) fn axes(what: &str, expected: &str, shape: &[usize]) -> wgvae::Result<[usize; 4]> {
     match *shape {
         [n, a, b, c] if n > 0 && a > 0 && b > 0 && c > 0 => Ok([n, a, b, c]),
         _ => Err(Error::input(what, format!("a shape {expected} without empty axes"), format!("{shape:?}"))),
@@ -216,48 +217,12 @@ pub(crate) fn latents_of(values: Values, shape: [usize; 3], index: usize) -> wgv
         .map_err(|error| error.renamed(|what| format!("{what} {index}")))
 }
 
-/// Returns the axes of `images` as `[n, c, h, w]`, for a model of so many `channels`.
-///
-/// # Errors
-/// For other shapes.
-pub(crate) fn image_axes(images: &Array, channels: usize) -> wgvae::Result<[usize; 4]> {
-    let has_levels = images.has_levels();
-    let expected = if has_levels { format!("[n, h, w, {channels}]") } else { format!("[n, {channels}, h, w]") };
-    let [count, second, third, fourth] = axes("images", &expected, &images.shape)?;
-    let (found, height, width) = if has_levels { (fourth, second, third) } else { (second, third, fourth) };
-    // Images without opacity are opaque to a model that has it.
-    if found != channels && found != 3 {
-        let which = if has_levels { "uint8" } else { "floats" };
-        return Err(Error::input("images", format!("a shape {expected} of {which}"), format!("{:?}", images.shape)));
-    }
-    Ok([count, found, height, width])
-}
-
-/// Wraps values as images `[n, c, h, w]`. Floats stay as they are; levels of one image are
-/// converted as in diffusers, where each step rounds.
-///
-/// # Errors
-/// For values that are not finite.
-pub(crate) fn image_of(values: Values, shape: [usize; 4]) -> wgvae::Result<Images> {
-    let data = match values {
-        Values::Floats(data) => data,
-        Values::Levels(levels) => {
-            let plane = |channel: usize| levels.iter().skip(channel).step_by(shape[1]);
-            (0..shape[1])
-                .flat_map(|channel| plane(channel).map(|level| 2.0 * (f32::from(*level) / 255.0) - 1.0))
-                .collect()
-        }
-    };
-    Images::new(HostTensor { shape: shape.to_vec(), data })
-}
-
 /// Checks that the sides of `size` are multiples of `factor`, so that latents fill the images.
 ///
 /// # Errors
 /// [`Error::Input`].
 pub(crate) fn check_multiple(size: Size, factor: u32) -> wgvae::Result<()> {
-    let fits = |extent: u32| extent > 0 && extent.is_multiple_of(factor);
-    if fits(size.width) && fits(size.height) {
+    if is_multiple(size, factor) {
         return Ok(());
     }
     Err(Error::input(
@@ -265,6 +230,12 @@ pub(crate) fn check_multiple(size: Size, factor: u32) -> wgvae::Result<()> {
         format!("multiples of {factor} pixels each way, as the model has"),
         format!("{size} pixels"),
     ))
+}
+
+/// True if the sides of `size` are multiples of `factor`.
+pub(crate) fn is_multiple(size: Size, factor: u32) -> bool {
+    let fits = |extent: u32| extent > 0 && extent.is_multiple_of(factor);
+    fits(size.width) && fits(size.height)
 }
 
 /// Converts a number to the crate's u32. Larger numbers become its maximum.

@@ -7,6 +7,7 @@ mod device;
 mod errors;
 mod hub;
 mod images;
+mod inputs;
 mod model;
 mod notes;
 mod options;

@@ -77,6 +77,14 @@ impl Watch {
         Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()))
     }
 
+    /// Warns the caller of the package.
+    ///
+    /// # Errors
+    /// The exception that a filter of warnings makes of it.
+    pub(crate) fn warn(text: &str) -> PyResult<()> {
+        Python::try_attach(|py| notes::warn(py, text)).unwrap_or(Ok(()))
+    }
+
     fn tell(&mut self, progress: Progress<'_>) {
         if self.raised.is_some() {
             return;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import wgvae
+from wgvae._arrays import Array
 
 Cli = Callable[..., None]
 
@@ -93,3 +94,38 @@ def test_clips(cli: Cli, wan: Path, tmp_path: Path, device: Literal["gpu", "cpu"
         assert levels is not None and levels.shape == (9, 24, 16, 3)
         expected = np.clip(frames[0].transpose(1, 2, 3, 0) / 2 + 0.5, 0, 1) * 255
         assert np.abs(levels - expected).max() <= 0.51
+
+
+def test_sizes_that_fill_no_latent(cli: Cli, vae: wgvae.Vae, pictures: NDArray[np.uint8], tmp_path: Path) -> None:
+    """Pictures are scaled down, and floats are encoded as they are."""
+    picture, images = pictures[0, :45, :38], np.tanh(normal(4, 1, 3, 45, 38))
+    Image.fromarray(picture).save(tmp_path / "picture.png")
+    np.save(tmp_path / "images.npy", images)
+    given: list[tuple[str, list[Any], str]] = [
+        ("picture.png", [picture, Image.open(tmp_path / "picture.png")], "images: scaled to 32x40, as 38x45 is no multiple of 8 pixels"),
+        ("images.npy", [images], "images: 38x45 is no multiple of 8 pixels: the network rounds edges"),
+    ]
+    for name, arrays, says in given:
+        cli("encode", "--model", DEMO, "--image", tmp_path / name, "-o", tmp_path / "latents.npy", "--device", vae.device)
+        for array in arrays:
+            with pytest.warns(UserWarning, match=says):
+                encoded = vae.encode(array)
+            assert np.array_equal(encoded, np.load(tmp_path / "latents.npy"))
+
+
+def test_frames_that_fill_no_latent(cli: Cli, wan: Path, wan_vae: wgvae.Vae, tmp_path: Path) -> None:
+    """Of frames of levels the middle is encoded, and floats are encoded as they are."""
+    frames = np.random.default_rng(6).integers(0, 256, (5, 27, 21, 3), dtype=np.uint8)
+    for index, frame in enumerate(frames):
+        Image.fromarray(frame).save(tmp_path / f"frame-{index}.png")
+    floats = np.tanh(normal(7, 1, 3, 5, 27, 21))
+    np.save(tmp_path / "clip.npy", floats)
+    given: list[tuple[str, Array, str]] = [
+        ("frame-%d.png", frames, "frames: encoding the middle 16x24, as 21x27 is no multiple of 8 pixels"),
+        ("clip.npy", floats, "frames: 21x27 is no multiple of 8 pixels: the network rounds edges"),
+    ]
+    for name, array, says in given:
+        cli("encode", "--model", wan, "--image", tmp_path / name, "-o", tmp_path / "latents.npy", "--device", "gpu")
+        with pytest.warns(UserWarning, match=says):
+            encoded = wan_vae.clip().encode(array)
+        assert np.array_equal(encoded, np.load(tmp_path / "latents.npy"))

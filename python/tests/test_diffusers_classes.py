@@ -484,6 +484,19 @@ def test_takes_over_weights_of_torch(kl: Any) -> None:
     assert fresh.decode(z).sample.shape == kl.decode(z).sample.shape
 
 
+@pytest.mark.parametrize("name", ["kl", "flux2", "tiny", "qwen image", "wan 2.1"])
+def test_other_sizes_are_encoded_as_by_diffusers(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    own, ours = saved(case, tmp_path), opened(case.kind, tmp_path)
+    *others, height, width = case.pictures
+    x = torch.tanh(torch.from_numpy(normal(2, *others, height + 5, width + 7)))
+    with torch.no_grad():
+        expected = encoded(own.encode(x))
+    with pytest.warns(UserWarning, match=f"{width + 7}x{height + 5} is no multiple of"):
+        found = encoded(ours.encode(x))
+    assert difference(found, expected) < NOISE["float32"]
+
+
 @pytest.mark.parametrize("attempt", [copy.deepcopy, copy.copy, pickle.dumps])
 def test_copies_are_refused_with_a_way_out(attempt: Callable[[Any], Any], kl: Any) -> None:
     with pytest.raises(

@@ -337,10 +337,12 @@ class Vae:
         ----------
         images
             uint8 ``[n, h, w, 3]`` or ``[h, w, 3]``, floats ``[n, 3, h, w]`` or ``[3, h, w]`` of
-            -1 to 1, or PIL images of one size. Sides are multiples of
-            ``facts["image_step"][unscaled]``. For a model with ``config["in_channels"] == 4`` also
+            -1 to 1, or PIL images of one size. For a model with ``config["in_channels"] == 4`` also
             uint8 ``[n, h, w, 4]``, floats ``[n, 4, h, w]`` and PIL images of mode RGBA. There,
             images of three channels are opaque.
+
+            If a side is no multiple of ``facts["image_step"][unscaled]``, uint8 and PIL images are
+            scaled down to the next multiples with Lanczos. Floats are encoded as they are.
         sample
             True draws latents from the distribution that the encoder gives. False takes its mode,
             which is its mean.
@@ -359,6 +361,11 @@ class Vae:
         -------
         numpy.ndarray
             Latents, float32 ``[n, c, h, w]``, in the diffusion model's scale.
+
+        Warns
+        -----
+        UserWarning
+            If a side is no multiple.
 
         Raises
         ------
@@ -606,7 +613,9 @@ class Clip:
         ----------
         frames
             1, 5, 9 and so on frames of one size (LTX-2: 1, 9, 17), or any number for TAEHV's models: uint8 ``[f, h, w, 3]``, floats
-            ``[1, 3, f, h, w]``, or a list of PIL images. Sides are as for :meth:`Vae.encode`.
+            ``[1, 3, f, h, w]`` of -1 to 1, or a list of PIL images. If a side is no multiple of
+            ``facts["image_step"][unscaled]``, the middle of uint8 and PIL images is encoded. Floats
+            are encoded as they are.
         sample, seed, moments, unscaled
             See :meth:`Vae.encode`.
         memory_budget, parking, progress
@@ -616,6 +625,11 @@ class Clip:
         -------
         numpy.ndarray
             Latents, float32 ``[1, c, t, h, w]``, or ``[1, 2c, t, h, w]`` with ``moments``.
+
+        Warns
+        -----
+        UserWarning
+            As for :meth:`Vae.encode`.
 
         Raises
         ------
