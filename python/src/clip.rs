@@ -98,7 +98,7 @@ pub(crate) fn encode(
     watch: &mut Watch,
 ) -> Result<(), Stop> {
     let wanted = options.wanted();
-    let frames = Inputs::new(frames, 3, device.config.image_step(options.encoded_space()), Uneven::Crop)?;
+    let mut frames = Inputs::new(frames, 3, device.config.image_step(options.encoded_space()), Uneven::Crop)?;
     let count = frames.count;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;

@@ -132,7 +132,7 @@ pub(crate) fn encode(
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: false, ..load })?;
     let step = vae.config().image_step(options.encoded_space());
-    let images = Inputs::new(images, vae.config().in_channels as usize, step, Uneven::Scale)?;
+    let mut images = Inputs::new(images, vae.config().in_channels as usize, step, Uneven::Scale)?;
     let count = images.count;
     vae.planner().plan(&encode.request(images.size()))?;
     watch.images = small(count);

@@ -10,6 +10,10 @@ use crate::errors::Stop;
 use crate::images::{axes, is_multiple, small};
 use crate::watch::Watch;
 
+/// Values beyond this are no picture's. A sharp filter, or a decode that is not clamped, leaves -1
+/// to 1 by less.
+const FAR: f32 = 2.0;
+
 /// Treatment of levels whose sides are no multiple of the model's factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uneven {
@@ -27,6 +31,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) count: usize,
     channels: usize,
     fitted: Fitted,
+    /// True after a warning of values that no picture has.
+    warned: bool,
 }
 
 impl<'a> Inputs<'a> {
@@ -54,7 +60,7 @@ impl<'a> Inputs<'a> {
                 Uneven::Crop => format!("{what}: encoding the middle {taken}, as {why}"),
             })?;
         }
-        Ok(Self { array, count, channels, fitted })
+        Ok(Self { array, count, channels, fitted, warned: false })
     }
 
     /// Returns the size that is encoded.
@@ -66,9 +72,9 @@ impl<'a> Inputs<'a> {
     /// levels are converted as in diffusers.
     ///
     /// # Errors
-    /// For values that are not finite.
-    pub(crate) fn read(&self, indices: Range<usize>) -> Result<Images, Stop> {
-        let (count, mut all) = (indices.len(), Vec::new());
+    /// For values that are not finite; exceptions that a filter of warnings raises.
+    pub(crate) fn read(&mut self, indices: Range<usize>) -> Result<Images, Stop> {
+        let (first, count, mut all) = (indices.start, indices.len(), Vec::new());
         for index in indices {
             let values = match self.array.image(index)? {
                 Values::Floats(values) => values,
@@ -84,7 +90,23 @@ impl<'a> Inputs<'a> {
             }
         }
         let Size { width, height } = self.size();
-        Ok(Images::new(HostTensor { shape: vec![count, self.channels, height as usize, width as usize], data: all })?)
+        let images =
+            Images::new(HostTensor { shape: vec![count, self.channels, height as usize, width as usize], data: all })?;
+        self.check_range(&images, first)?;
+        Ok(images)
+    }
+
+    /// Warns once if `images`, from number `first` on, have values that no picture has.
+    fn check_range(&mut self, images: &Images, first: usize) -> Result<(), Stop> {
+        let (least, most) = images.range();
+        if !self.warned && (least < -FAR || most > FAR) {
+            self.warned = true;
+            let (what, channels) = (self.array.what, self.channels);
+            Watch::warn(&format!(
+                "{what}[{first}]: values range from {least} to {most}, but floats of pictures have -1 to 1 (uint8 [n, h, w, {channels}] has 0 to 255)"
+            ))?;
+        }
+        Ok(())
     }
 }
 

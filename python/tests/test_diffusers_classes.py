@@ -497,6 +497,12 @@ def test_other_sizes_are_encoded_as_by_diffusers(name: str, tmp_path: Path) -> N
     assert difference(found, expected) < NOISE["float32"]
 
 
+def test_values_that_no_picture_has(kl: Any) -> None:
+    with pytest.warns(UserWarning, match="values range from 0 to 255") as caught:
+        kl.encode(torch.tensor([0.0, 255.0]).repeat(1, 3, 8, 4))
+    assert caught[0].filename == __file__
+
+
 @pytest.mark.parametrize("attempt", [copy.deepcopy, copy.copy, pickle.dumps])
 def test_copies_are_refused_with_a_way_out(attempt: Callable[[Any], Any], kl: Any) -> None:
     with pytest.raises(

@@ -6,9 +6,12 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from conftest import DEMO, normal
+from numpy.typing import NDArray
 
 import wgvae
 
@@ -67,3 +70,25 @@ def test_a_script_shows_its_own_line(sd: Path, tmp_path: Path) -> None:
     script.write_text(f"import wgvae\n\nwgvae.Vae.from_pretrained({str(model)!r}, device='cpu')\n")
     said = subprocess.run([sys.executable, script], check=True, capture_output=True, text=True).stderr
     assert said.startswith(f"{script}:3: UserWarning: ") and said.count("are assumed") == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_values_that_no_picture_has(vae: wgvae.Vae, pictures: NDArray[np.uint8], dtype: type) -> None:
+    floats: NDArray[Any] = pictures.transpose(0, 3, 1, 2).astype(dtype)
+    with pytest.warns(UserWarning, match=r"images\[0\]: values range from 0 to 255, but floats of pictures have -1 to 1") as caught:
+        vae.encode(floats)
+    assert [warning.filename for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="values range"):
+            vae.encode(floats)
+        vae.encode(pictures)
+        # A decode that is not clamped, or a sharp filter, leaves -1 to 1 by less.
+        vae.encode(floats / 255 * 3 - 1.5)
+
+
+def test_values_that_no_frame_has(wan_vae: wgvae.Vae) -> None:
+    frames = np.zeros((1, 3, 5, 16, 16), np.float32)
+    frames[:, :, 4] = 255
+    with pytest.warns(UserWarning, match=r"frames\[1\]: values range from 0 to 255, but floats of pictures have -1 to 1"):
+        wan_vae.clip().encode(frames)

@@ -365,7 +365,7 @@ class Vae:
         Warns
         -----
         UserWarning
-            If a side is no multiple.
+            If a side is no multiple, or floats are beyond -2 to 2, where no picture has values.
 
         Raises
         ------

@@ -69,6 +69,11 @@ impl Images {
         self.data.chunks_exact(length).nth(index as usize)
     }
 
+    /// Returns the smallest and the largest value of all images. Pictures have -1 to 1.
+    pub fn range(&self) -> (f32, f32) {
+        self.data.iter().fold((f32::MAX, f32::MIN), |(least, most), &value| (least.min(value), most.max(value)))
+    }
+
     /// Returns all images, `[n, c, h, w]`, after a check that they have `channels` channels.
     pub(super) fn all(&self, channels: u32) -> Result<&[f32]> {
         if self.channels == channels { Ok(&self.data) } else { Err(self.unfit(channels)) }

@@ -161,8 +161,8 @@ impl SizeArgs {
         }
         let tensor = read_images(source, self.tensor.as_deref()).await?;
         check_shape(&tensor, &name, taken)?;
-        say_range(&tensor, path);
         let images = Images::new(tensor).map_err(|error| in_file(error, path.display()))?;
+        say_range(&images, path);
         self.check_multiple(images.size(), path, taken.factor)?;
         Ok(images)
     }
@@ -235,10 +235,9 @@ fn check_shape(tensor: &HostTensor, name: &str, taken: Taken) -> Result<()> {
 }
 
 /// Prints a note if values exceed the range of pictures. They are encoded all the same.
-fn say_range(tensor: &HostTensor, path: &Path) {
-    let (least, most) =
-        tensor.data.iter().fold((f32::MAX, f32::MIN), |(least, most), &value| (least.min(value), most.max(value)));
-    if (least < -1.0 || most > 1.0) && least.is_finite() && most.is_finite() {
+fn say_range(images: &Images, path: &Path) {
+    let (least, most) = images.range();
+    if least < -1.0 || most > 1.0 {
         note(path, &format!("values range from {least} to {most}, but pictures have -1 to 1"));
     }
 }
