@@ -23,6 +23,7 @@ pytestmark = pytest.mark.extras
 
 import wgvae  # noqa: E402
 import wgvae.diffusers  # noqa: E402
+from wgvae.diffusers._load import border_of  # noqa: E402
 from wgvae.errors import ConfigError, FileError, InputError, ModelNotFoundError  # noqa: E402
 
 
@@ -482,6 +483,30 @@ def test_takes_over_weights_of_torch(kl: Any) -> None:
     assert not folder.exists()
     fresh = wgvae.diffusers.AutoencoderKL.from_config(kl.config, device="cpu")
     assert fresh.decode(z).sample.shape == kl.decode(z).sample.shape
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_modules_are_as_configs_make_them(name: str, tmp_path: Path) -> None:
+    assert border_of(saved(CASES[name], tmp_path)) == {}
+
+
+def test_changed_modules_are_refused_by_name(kl: Any) -> None:
+    own = kl.to_torch()
+    own.decoder.conv_norm_out.eps = 1e-3
+    with pytest.raises(
+        InputError,
+        match=r"model: expected eps = 1e-06 in decoder\.conv_norm_out, .*found eps = 0\.001",
+    ):
+        wgvae.diffusers.AutoencoderKL.from_torch(own, device="cpu")
+    own.decoder.conv_norm_out.eps = 1e-6
+    own.encoder.conv_act = torch.nn.ReLU()
+    with pytest.raises(InputError, match=r"model: expected SiLU in encoder\.conv_act, .*found ReLU"):
+        wgvae.diffusers.AutoencoderKL.from_torch(own, device="cpu")
+    own.encoder.conv_act = torch.nn.SiLU(inplace=True)
+    wgvae.diffusers.AutoencoderKL.from_torch(own.train(), device="cpu").vae.close()
+    other = diffusers.AutoencoderKL(**KL, act_fn="relu")
+    with pytest.raises(ConfigError, match="act_fn"):
+        wgvae.diffusers.AutoencoderKL.from_torch(other, device="cpu")
 
 
 @pytest.mark.parametrize("name", ["kl", "flux2", "tiny", "qwen image", "wan 2.1"])

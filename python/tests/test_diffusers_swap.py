@@ -336,6 +336,14 @@ def test_borders_are_those_of_the_convolutions(tmp_path: Path) -> None:
         swap(sd_pipeline(own), device="cpu", precision="f32")
 
 
+def test_a_changed_module_is_refused(tmp_path: Path) -> None:
+    saved(CASES["kl"], tmp_path)
+    own = diffusers.AutoencoderKL.from_pretrained(tmp_path)
+    own.decoder.conv_act = torch.nn.ReLU()
+    with pytest.raises(InputError, match=r"expected SiLU in decoder\.conv_act, .*found ReLU"):
+        swap(sd_pipeline(own), device="cpu")
+
+
 def test_a_pipeline_of_ltx2(tmp_path: Path) -> None:
     pipe = ltx2_pipeline(saved(CASES["ltx-2"], tmp_path))
     sizes = {"height": 16, "width": 24, "output_type": "np"}

@@ -15,23 +15,58 @@ import torch
 from wgvae._arrays import wrong
 from wgvae._vae import Vae
 from wgvae.diffusers._files import WEIGHTS, Hub, find, find_single
+from wgvae.errors import InputError
 
 
-def border_of(model: torch.nn.Module) -> dict[str, Any]:
+# Attributes of modules that change no result, or that :func:`border_of` reads.
+_HARMLESS = frozenset(("gradient_checkpointing", "inplace", "padding_mode", "training"))
+
+
+def border_of(model: Any) -> dict[str, Any]:
     """Returns the argument ``border`` for what the convolutions of ``model`` see beyond borders.
 
-    No config of diffusers has it: scripts set it for models such as EQ-SDXL-VAE.
+    No config of diffusers has it: scripts set it for models such as EQ-SDXL-VAE. Any other change
+    of a module is refused, as neither config.json nor the weights tell of it.
 
     Raises
     ------
     InputError
-        If the convolutions differ.
+        If the convolutions differ, or a module is not as the model's config makes it.
     """
+    _check_modules(model)
     convolutions = [part for part in model.modules() if isinstance(part, torch.nn.Conv2d)]
     modes = sorted({part.padding_mode for part in convolutions if any(part.padding)})
     if len(modes) > 1:
         raise wrong("model", "convolutions of one padding_mode", ", ".join(modes))
     return {"border": mode for mode in modes if mode != "zeros"}
+
+
+def _check_modules(model: Any) -> None:
+    """Checks that the modules of ``model`` are as its config makes them.
+
+    Modules that only one of the two has are left to wgvae, which reads the names of the weights.
+    """
+    # A model that torch.compile wraps is taken out of it.
+    model = getattr(model, "_orig_mod", model)
+    with torch.device("meta"):
+        fresh = dict(type(model).from_config(dict(model.config)).named_modules())
+    for name, module in model.named_modules():
+        made = fresh.get(name)
+        if not name or made is None or isinstance(made, torch.nn.Dropout):
+            continue
+        if type(module) is not type(made):
+            raise _changed(name, type(made).__name__, type(module).__name__)
+        for setting, value in vars(made).items():
+            is_plain = isinstance(value, (bool, float, int, str, tuple))
+            if not is_plain or setting.startswith("_") or setting in _HARMLESS:
+                continue
+            found = getattr(module, setting, value)
+            if found != value:
+                raise _changed(name, f"{setting} = {value!r}", f"{setting} = {found!r}")
+
+
+def _changed(name: str, expected: str, found: str) -> InputError:
+    return wrong("model", f"{expected} in {name}, as its config makes it", found)
 
 
 class Loadable:
@@ -179,7 +214,8 @@ class Loadable:
         Raises
         ------
         InputError
-            If the model is of another class, or its weights are not in memory.
+            If the model is of another class, its weights are not in memory, or a module was changed
+            in place, such as the ``eps`` of a norm or ``conv_act``. ``padding_mode`` is taken over.
         wgvae.Error
             Other errors of :meth:`wgvae.Vae.from_pretrained`.
         """
