@@ -302,6 +302,25 @@ fn webp_and_jpeg_whatever_they_are_called() {
     assert_eq!(read(&files.write("a", &grey)).1, [Remark::Grey]);
 }
 
+/// Tests JPEG files against Pillow's levels. Where colours are halved, both decoders interpolate,
+/// and round differently.
+#[test]
+fn levels_of_a_jpeg_are_near_pillows() {
+    let fixture = Fixture::open("jpeg");
+    let mut files = 0;
+    for file in fixture.names().filter(|name| name.ends_with(".file")) {
+        let name = file.trim_end_matches(".file");
+        let read = PictureFile::from_bytes(Path::new(name), fixture.bytes(file)).unwrap().read().unwrap();
+        let (size, wanted) = fixture.picture(name);
+        let Levels::Eight(found) = read.levels else { panic!("8 bits") };
+        assert_eq!(read.size, size, "{name}");
+        let most = found.iter().zip(&wanted).map(|(found, wanted)| found.abs_diff(*wanted)).max();
+        assert!(most <= Some(if name.ends_with("444") { 3 } else { 5 }), "{name}: {most:?}");
+        files += 1;
+    }
+    assert_eq!(files, 12);
+}
+
 /// Tests a CMYK file against Pillow's levels: two squares of one colour each.
 #[test]
 fn cmyk_becomes_rgb_as_by_pillow() {

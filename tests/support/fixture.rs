@@ -39,6 +39,12 @@ impl Fixture {
         let info = &self.header.tensors[name];
         let [height, width, 3 | 4] = info.shape[..] else { panic!("{name} is {:?}", info.shape) };
         let size = Size { width: width.try_into().unwrap(), height: height.try_into().unwrap() };
-        (size, block_on(self.source.read_at(info.offset, info.bytes)).unwrap())
+        (size, self.bytes(name))
+    }
+
+    /// Returns the bytes of a tensor.
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        let info = &self.header.tensors[name];
+        block_on(self.source.read_at(info.offset, info.bytes)).unwrap()
     }
 }

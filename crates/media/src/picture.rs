@@ -1,7 +1,9 @@
 //! Pictures for an encoder: read from files (`read`), resized (`fit`, `lanczos`), and converted to
 //! the floats that an encoder takes.
 //!
-//! The result equals that of diffusers' `load_image` and `VaeImageProcessor.preprocess`.
+//! The result equals that of diffusers' `load_image` and `VaeImageProcessor.preprocess`, except for
+//! JPEG files, whose levels are near Pillow's: zune-jpeg, which decodes them here, rounds in other
+//! places than libjpeg-turbo, and has no setting for it.
 
 mod fit;
 mod jpeg;
