@@ -91,7 +91,7 @@ pub enum Error {
     /// The result has values that are not finite: the latents or the weights exceed the range of
     /// the precision.
     #[error(
-        "the result is not finite, first at column {column}, row {row}: use f32 instead of f16, or check the range of the input"
+        "the result is not finite, first at column {column}, row {row}: use f32 if this was f16, or check the range of the input"
     )]
     NotFinite {
         /// The column of the first such pixel.

@@ -10,6 +10,9 @@ use crate::tensor::HostTensor;
 /// The first bytes of every .npy file.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
+/// The first bytes of every zip archive.
+const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
+
 /// An array that was found in a file but not read yet.
 #[derive(Debug)]
 pub enum ArrayFile {
@@ -41,6 +44,10 @@ impl ArrayFile {
                     format!("\"{name}\""),
                 )),
             };
+        }
+        if start.starts_with(ZIP_MAGIC) {
+            let problem = "a zip archive, as .npz and PyTorch's files are: save one array as .npy or .safetensors";
+            return Err(Error::format(source.name(), problem));
         }
         let header = read_header(source).await?;
         let names = name.as_ref().map_or(usual, std::slice::from_ref);

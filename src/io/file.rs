@@ -22,7 +22,8 @@ impl FileSource {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`], also for a folder.
+    /// [`Error::Io`], also for a folder; [`Error::Input`] for a pipe, which cannot be read at any
+    /// position.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let name = path.as_ref().display().to_string();
         let open = || {
@@ -31,10 +32,13 @@ impl FileSource {
             if metadata.is_dir() {
                 return Err(std::io::ErrorKind::IsADirectory.into());
             }
-            Ok((file, metadata.len()))
+            Ok((file, metadata))
         };
         match open() {
-            Ok((file, len)) => Ok(Self { name, len, file: Mutex::new(file) }),
+            Ok((file, metadata)) if metadata.is_file() => {
+                Ok(Self { name, len: metadata.len(), file: Mutex::new(file) })
+            }
+            Ok(_) => Err(Error::input(name, "a file, which can be read at any position", "a pipe or a device")),
             Err(source) => Err(Error::io(name, source)),
         }
     }

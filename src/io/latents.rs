@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::array_file::ArrayFile;
 use super::safetensors::write_with_metadata;
 use super::source::ByteSource;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::config::{AutoencoderConfig, LatentSpace};
 use crate::ordered::Ordered as _;
 use crate::tensor::HostTensor;
@@ -41,6 +41,8 @@ pub struct StoredLatents {
 pub enum StoredSpace {
     /// The file tells it, or a caller.
     Known(LatentSpace),
+    /// The file does not tell it: [`LatentSpace::Model`].
+    Unstated,
     /// `ComfyUI`'s: [`AutoencoderConfig::space_in_comfyui`].
     OfComfyUi,
 }
@@ -56,6 +58,7 @@ impl StoredSpace {
     pub fn of(self, config: &AutoencoderConfig, channels: u32) -> LatentSpace {
         match self {
             Self::Known(space) => space,
+            Self::Unstated => LatentSpace::Model,
             Self::OfComfyUi => config.space_in_comfyui(channels),
         }
     }
@@ -97,17 +100,28 @@ impl StoredScale {
 pub(super) async fn find_latents(source: &dyn ByteSource, name: Option<&str>) -> Result<(ArrayFile, StoredScale)> {
     let file = ArrayFile::find(source, "latents", name, &[TENSOR, COMFY_TENSOR]).await?;
     let scale = match &file {
-        ArrayFile::Npy(_) => StoredScale { space: LatentSpace::Model.into(), first_comfy: false },
+        ArrayFile::Npy(_) => StoredScale { space: StoredSpace::Unstated, first_comfy: false },
         ArrayFile::Safetensors { header, name } => {
             let is_comfy = name == COMFY_TENSOR;
-            let unscaled = header.metadata.get(UNSCALED).is_some_and(|said| said == "true");
             StoredScale {
-                space: if is_comfy { StoredSpace::OfComfyUi } else { LatentSpace::from_unscaled(unscaled).into() },
+                space: if is_comfy { StoredSpace::OfComfyUi } else { stated_space(&header.metadata, source.name())? },
                 first_comfy: is_comfy && !header.tensors.contains_key(COMFY_VERSION),
             }
         }
     };
     Ok((file, scale))
+}
+
+/// Returns the space that the metadata of `file` state.
+fn stated_space(metadata: &BTreeMap<String, String>, file: &str) -> Result<StoredSpace> {
+    match metadata.get(UNSCALED).map(String::as_str) {
+        None => Ok(StoredSpace::Unstated),
+        Some("true") => Ok(LatentSpace::Vae.into()),
+        Some("false") => Ok(LatentSpace::Model.into()),
+        Some(other) => {
+            Err(Error::input(format!("metadata \"{UNSCALED}\" of {file}"), "true or false", format!("\"{other}\"")))
+        }
+    }
 }
 
 /// Makes a .safetensors file of latents in `space`. [`read_latents`] reads them back, including

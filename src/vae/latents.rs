@@ -126,7 +126,7 @@ impl Latents {
     }
 
     /// Returns the space of the values as far as their file told it.
-    pub(crate) fn stored_space(&self) -> StoredSpace {
+    pub fn stored_space(&self) -> StoredSpace {
         self.space
     }
 

@@ -167,6 +167,13 @@ fn latents_files_of_wrong_kinds() {
     run("short.npy", &[]).failed("truncated", 1, &["short.npy", "2880 bytes, but 2876 follow"]);
     folder.write("latents.npy", &npy);
     run("latents.npy", &["--tensor", "z"]).failed("name in npy", 1, &["--tensor", "latents.npy"]);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/dev/null", folder.path("device.npy")).unwrap();
+        run("device.npy", &[]).failed("no file", 1, &["device.npy", "read at any position", "a pipe or a device"]);
+    }
+    folder.write("zip.npy", b"PK\x03\x04 and more");
+    run("zip.npy", &[]).failed("npz", 1, &["zip.npy", "a zip archive, as .npz", "save one array as .npy"]);
     let integers: Vec<u8> = String::from_utf8_lossy(&npy[10..128]).replace("<f4", "<i4").into_bytes();
     folder.write("integers.npy", &[&npy[..10], &integers, &npy[128..]].concat());
     run("integers.npy", &[]).failed("integers", 1, &["integers.npy", "'<i4'"]);

@@ -55,6 +55,11 @@ fn plans_need_no_gpu() {
     let words = ["precision: expected f16 or f32, on a device without shader-f16, found fast"];
     folder.run_without_adapter(&[&["plan", "--packed"], &fast[..]].concat()).failed("no halves", 1, &words);
 
+    for (more, word) in [(["--limits", "cpu"], "those of the CPU"), (["--precision", "f32"], "no halves to pack")] {
+        let args = [&["plan", "--packed", "--family", "sd15", "--size", "64x64"], &more[..]].concat();
+        folder.run_without_adapter(&args).failed("no shaders", 1, &["--packed", word]);
+    }
+
     folder.write("limits.json", sd15["limits"].to_string().as_bytes());
     let from_file = plan(&["--family", "sd15", "--size", "512x512", "--limits", "limits.json"]);
     assert_eq!(from_file, sd15);

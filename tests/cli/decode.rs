@@ -7,7 +7,7 @@ use serde_json::Value;
 use wgvae::HostTensor;
 use wgvae::files::MemorySource;
 use wgvae::internals::npy::{read_npy, write_npy};
-use wgvae::internals::safetensors::{read_header, read_tensor};
+use wgvae::internals::safetensors::{read_header, read_tensor, write_with_metadata};
 
 use crate::formula;
 use crate::tool::{Entry, Folder, LATENTS, golden, safetensors};
@@ -262,6 +262,19 @@ fn unscaled_latents_and_halves_change_what_they_should() {
     folder.decode(&["-o", "scaled.npy"]).ok();
     folder.decode(&["-o", "unscaled.npy", "--unscaled"]).ok();
     assert_ne!(folder.read("scaled.npy"), folder.read("unscaled.npy"));
+    let said = |stated: Option<&str>| {
+        let metadata = stated.map(|stated| ("unscaled", stated.to_owned())).into_iter().collect();
+        let file = write_with_metadata(&[("latents", &formula::latents(&LATENTS))], &metadata).unwrap();
+        folder.write("stated.safetensors", &file);
+        let args = ["decode", "--model", "model", "--latents", "stated.safetensors", "-o", "out.npy", "--unscaled"];
+        folder.run(&args)
+    };
+    let [none, same] = [None, Some("true")].map(|stated| said(stated).ok().stderr);
+    assert!(!none.contains("note") && !same.contains("note"), "{none}{same}");
+    let other = said(Some("false")).ok().stderr;
+    assert!(other.contains("note: stated.safetensors") && other.contains("which --unscaled overrides"), "{other}");
+    let words = ["metadata \"unscaled\" of stated.safetensors", "true or false", "found \"yes\""];
+    said(Some("yes")).failed("neither", 1, &words);
 
     let run = |precision: &str, name: &str| {
         let args =

@@ -57,6 +57,8 @@ fn a_folder_is_decoded_with_one_load_of_the_model() {
     let outcome = decode(&folder, &["-o", "pictures", "-v", "--report", "report.json"]).ok();
     assert_eq!(names_in(&folder, "pictures"), ["a10.png", "a2.png", "b-1.png", "b-2.png"]);
     assert_eq!(outcome.stderr.lines().filter(|line| line.ends_with(" s  load")).count(), 1, "{}", outcome.stderr);
+    let note = "note: latents: not used: 1 file with endings other than safetensors, latent, npy";
+    assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("wrote 4 files, pictures/a2.png to pictures/b-2.png"), "{}", outcome.stdout);
     let rate = regex::Regex::new(r"(?m)^4 pictures in \d+\.\d s, \d+\.\d a second$").unwrap();
     assert!(rate.is_match(&outcome.stderr), "{}", outcome.stderr);

@@ -78,7 +78,7 @@ fn an_old_file_of_comfyui_has_them_times_the_factor_of_sd_1() {
 
 #[test]
 fn other_names_are_as_the_diffusion_model_leaves_them() {
-    let plain = StoredLatents { tensor: values(), space: LatentSpace::Model.into() };
+    let plain = StoredLatents { tensor: values(), space: StoredSpace::Unstated };
     assert_eq!(read(&[("latents", &values())], None).unwrap(), plain);
     assert_eq!(
         read(&[("latent_tensor", &nothing()), ("latents", &values())], None).unwrap(),

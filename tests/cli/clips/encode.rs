@@ -143,6 +143,54 @@ fn a_pipe_is_what_a_file_is() {
     failed(b"", &["stdin", "it is empty"]);
 }
 
+/// Tests that one frame with an axis of time is a clip, and gives latents with that axis.
+#[test]
+fn a_clip_of_one_frame_keeps_its_axis() {
+    let folder = Folder::for_video();
+    let mut frame = formula::input("pixels", &[1, 3, 1, 16, 24], 1.0);
+    folder.write("frame.npy", &write_npy(&frame));
+    encode(&folder, "frame.npy", &["-o", "clip.npy"]);
+    assert_eq!(folder.npy("clip.npy").shape, [1, 16, 1, 2, 3]);
+    frame.shape.remove(2);
+    folder.write("image.npy", &write_npy(&frame));
+    encode(&folder, "image.npy", &["-o", "image-latents.npy"]);
+    assert_eq!(folder.npy("image-latents.npy").data, folder.npy("clip.npy").data);
+}
+
+/// Tests notes about frames that are not used as stored, also where only a later one is so.
+#[test]
+fn notes_of_a_clip_are_about_all_of_its_frames() {
+    let folder = Folder::for_video();
+    let mut levels = formula::input("pixels", &[1, 3, 5, 16, 16], 1.0);
+    levels.data.iter_mut().for_each(|value| *value = (*value + 1.0) * 127.5);
+    folder.write("levels.npy", &write_npy(&levels));
+    let said = encode(&folder, "levels.npy", &["-o", "out.npy"]).stderr;
+    assert!(
+        said.contains("note: levels.npy: values range from ") && said.contains("but pictures have -1 to 1"),
+        "{said}"
+    );
+
+    let png = |number: u32, channels: usize, color| {
+        let picture = crate::encode::png(&vec![9; 16 * 16 * channels], 16, 16, color);
+        folder.write(&format!("frames/{number}.png"), &picture);
+    };
+    (1..=5).for_each(|number| png(number, 3, image::ExtendedColorType::Rgb8));
+    png(3, 4, image::ExtendedColorType::Rgba8);
+    png(4, 4, image::ExtendedColorType::Rgba8);
+    let said = encode(&folder, "frames/%d.png", &["-o", "out.npy"]).stderr;
+    let alpha: Vec<&str> = said.lines().filter(|line| line.contains("transparency is dropped")).collect();
+    assert!(matches!(alpha[..], [line] if line.starts_with("note: frames/3.png: ")), "{said}");
+
+    let y4m = |aspect: &str| {
+        let header = format!("YUV4MPEG2 W8 H8 F24:1 {aspect} Cmono\nFRAME\n");
+        folder.write("one.y4m", &[header.as_bytes(), &[7; 64]].concat());
+        encode(&folder, "one.y4m", &["-o", "out.npy"]).stderr
+    };
+    let said = y4m("A10:11");
+    assert!(said.contains("note: one.y4m: its pixels are 10:11, not square"), "{said}");
+    assert_eq!([y4m("A1:1"), y4m("A0:0")].map(|said| said.contains("square")), [false, false]);
+}
+
 /// Tests that frames lose their edges, with a note, if their sides are no multiples of 8: 47 x 31
 /// becomes 40 x 24.
 #[test]

@@ -34,6 +34,9 @@ fn arguments_of_a_decode() {
     refused(&["-o", "out.y4m", "--repeat", "3"], &["--repeat", "1 for a clip", "found 3"]);
     refused(&["-o", "frames/%d.png", "--bit-depth", "16"], &["--bit-depth", "images", "a clip (--bits is for clips)"]);
     refused(&["-o", "frames/%d.png", "--bits", "10"], &["--bits", "pictures have 8 bits", "found 10"]);
+    refused(&["-o", "frames/%d.png", "--fps", "16"], &["--fps", "y4m or a video", "found 16/1"]);
+    refused(&["-o", "out.npy", "--fps", "16"], &["--fps", "arrays have no frames per second"]);
+    refused(&["-o", "out%%05d.y4m.x"], &["--output", "a clip: numbered pictures", "found out%%05d.y4m.x"]);
     refused(&["-o", "out.mov", "--bits", "8"], &["--bits", "10 for out.mov", "found 8"]);
     refused(&["-o", "clip.npy"], &["--output", "a different file than --latents names", "clip.npy"]);
     refused(&["-o", "out.y4m", "--report", "out.y4m"], &["--report", "--output"]);
@@ -98,6 +101,10 @@ fn clips_that_cannot_be_encoded() {
     refuse(&folder, "two", &two, &["--image", "one clip, or images", "pixels.npy and 1 more"]);
     let image = Folder::encoding("frames/1.png", &["--pad", "mirror", "-o", "out.npy"]);
     refuse(&folder, "an image", &image, &["--pad", "a clip"]);
+    let image = Folder::encoding("frames/1.png", &["--clip-latents", "5", "-o", "out.npy"]);
+    refuse(&folder, "an image", &image, &["--clip-latents", "a clip as the input", "images"]);
+    refused("pixels.npy", &["--each"], &["--each", "images as the input", "a clip"]);
+    refused("frames/1.png", &["--tensor", "x"], &["--tensor", "a .safetensors file", "\"x\" with frames/1.png"]);
     let picture = Folder::encoding("pixels.npy", &["-o", "out.png"]);
     refuse(&folder, "a picture", &picture, &["out.png", "safetensors, npy", "\"png\""]);
     let over = Folder::encoding("pixels.npy", &["-o", "pixels.npy"]);

@@ -7,14 +7,13 @@ use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{read_header, write_safetensors};
 use wgvae::{HostTensor, Result};
 use wgvae_media::clip_files::{
-    ArraySource, Bits, ClipName, Direct, Ffmpeg, Fps, FrameSource as _, PlanarFrame, SinkOptions, create_sink,
-    open_source,
+    ArraySource, Bits, ClipName, Direct, Ffmpeg, FrameSource as _, PlanarFrame, SinkOptions, create_sink, open_source,
 };
 
 use super::{assert_says, folder, frame, give, give_all, names, size, take_all};
 
 fn options(ffmpeg: &Ffmpeg, frames: u64) -> SinkOptions<'_> {
-    SinkOptions { size: size(3, 2), frames, fps: Fps::default(), bits: None, files: &Direct, ffmpeg }
+    SinkOptions { size: size(3, 2), frames, fps: None, bits: None, files: &Direct, ffmpeg }
 }
 
 /// Stacks frames to `[3, t, h, w]`.

@@ -235,8 +235,7 @@ fn clips_go_through_the_ffmpeg_of_this_machine() {
     ];
     for (name, bits, most, mean) in cases {
         let clip = ClipName::of(&path(name)).unwrap().unwrap();
-        let options =
-            SinkOptions { size: size(64, 48), frames: 5, fps: Fps::default(), bits, files: &Direct, ffmpeg: &ffmpeg };
+        let options = SinkOptions { size: size(64, 48), frames: 5, fps: None, bits, files: &Direct, ffmpeg: &ffmpeg };
         give_all(&mut *create_sink(&clip, options).unwrap(), &frames).unwrap();
         let found = take_all(&mut *open_source(&clip, None, &ffmpeg).unwrap()).unwrap();
         assert_eq!(found.len(), 5, "{name} {bits:?}");

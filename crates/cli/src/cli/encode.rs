@@ -8,7 +8,6 @@ use clap::Args;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::{FileSource, LatentScale};
 use wgvae::images::Posterior;
-use wgvae::internals::clips::is_clip;
 use wgvae::model::networks::encoded_channels;
 use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Named as _, Result, Size, Vae};
 use wgvae_media::clip_files::{ClipName, Pad, images_shape};
@@ -111,12 +110,11 @@ pub(super) async fn run(mut args: EncodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     stdio::check_report(args.report.as_deref())?;
     let from_folder = args.open_folders()?;
+    args.size.check_tensor(&args.image)?;
     if let Some(name) = args.clip().await? {
         return clip::run(&args, &name, &interrupt).await;
     }
-    if args.pad.is_some() {
-        return Err(Error::input("--pad", "a clip as the input", "images"));
-    }
+    args.check_images()?;
     let names = args.output_names(from_folder)?;
     args.each |= names.is_some();
     let output = match &names {
@@ -161,6 +159,15 @@ impl EncodeArgs {
     /// Returns the space of the output. Moments are in the VAE's own.
     fn space(&self) -> LatentSpace {
         LatentSpace::from_unscaled(self.unscaled || self.moments)
+    }
+
+    /// Fails for options that only clips have.
+    fn check_images(&self) -> Result<()> {
+        let given = [("--pad", self.pad.is_some()), ("--clip-latents", self.clip_latents.is_some())];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(Error::input(*flag, "a clip as the input", "images")),
+        }
     }
 
     /// Replaces each folder of `--image` by the pictures in it. Returns true if there was one.
@@ -213,10 +220,11 @@ impl EncodeArgs {
         Ok(None)
     }
 
-    /// Returns true if the file at `path` holds an array with the shape of a clip.
+    /// Returns true if the file at `path` holds an array with the axes of a clip, also of one
+    /// frame.
     async fn is_clip(&self, path: &PathBuf) -> bool {
         let Ok(source) = FileSource::open(path) else { return false };
-        images_shape(&source, self.size.tensor()).await.is_ok_and(|shape| is_clip(&shape))
+        images_shape(&source, self.size.tensor()).await.is_ok_and(|shape| shape.len() == 5)
     }
 
     fn options(&self) -> EncodeOptions {

@@ -5,23 +5,31 @@ use std::path::{Path, PathBuf};
 
 use wgvae::{Error, Result};
 
+use super::stderr::note;
+
 /// Returns the files in the folder at `path`, given by `flag`, whose names have one of `endings`.
-/// Ignores hidden files and folders within the folder.
+/// Ignores hidden files and folders within the folder, and prints how many other files it ignores.
 ///
 /// # Errors
 /// [`Error::Io`] for a folder that cannot be read; [`Error::Input`] if it has no such file.
 pub(super) fn files_of(flag: &'static str, path: &Path, endings: &[&str]) -> Result<Vec<PathBuf>> {
     let failed = |source| Error::io(path.display(), source);
-    let mut files = Vec::new();
+    let (mut files, mut others) = (Vec::new(), 0);
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let file = entry.map_err(failed)?.path();
-        if !is_hidden(&file) && has_ending(&file, endings) && file.is_file() {
-            files.push(file);
+        match has_ending(&file, endings) {
+            _ if is_hidden(&file) || !file.is_file() => {}
+            true => files.push(file),
+            false => others += 1,
         }
     }
     if files.is_empty() {
         let expected = format!("a folder with files that end in one of {}", endings.join(", "));
         return Err(Error::input(flag, expected, format!("none in {}", path.display())));
+    }
+    if others > 0 {
+        let files = if others == 1 { "file" } else { "files" };
+        note(path, &format!("not used: {others} {files} with endings other than {}", endings.join(", ")));
     }
     files.sort_by(|left, right| natural(&left.to_string_lossy(), &right.to_string_lossy()));
     Ok(files)

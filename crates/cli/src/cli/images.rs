@@ -112,6 +112,19 @@ impl SizeArgs {
         Ok(ImageFile { path: path.to_owned(), content })
     }
 
+    /// Fails for `--tensor` if none of the input `files` can be a .safetensors file.
+    pub(super) fn check_tensor(&self, files: &[PathBuf]) -> Result<()> {
+        let Some(name) = &self.tensor else { return Ok(()) };
+        let has_tensors = |file: &PathBuf| {
+            stdio::is_meant(file) || file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("safetensors"))
+        };
+        if files.iter().any(has_tensors) {
+            return Ok(());
+        }
+        let found = format!("\"{name}\" with {}", files[0].display());
+        Err(Error::input("--tensor", "a .safetensors file of floats", found))
+    }
+
     /// Returns the name of the tensor in .safetensors files of floats.
     pub(super) fn tensor(&self) -> Option<&str> {
         self.tensor.as_deref()
@@ -162,7 +175,7 @@ impl SizeArgs {
         let tensor = read_images(source, self.tensor.as_deref()).await?;
         check_shape(&tensor, &name, taken)?;
         let images = Images::new(tensor).map_err(|error| in_file(error, path.display()))?;
-        say_range(&images, path);
+        say_range(images.range(), path);
         self.check_multiple(images.size(), path, taken.factor)?;
         Ok(images)
     }
@@ -234,9 +247,9 @@ fn check_shape(tensor: &HostTensor, name: &str, taken: Taken) -> Result<()> {
     Err(Error::input(format!("image in {name}"), expected, format!("{:?}", tensor.shape)))
 }
 
-/// Prints a note if values exceed the range of pictures. They are encoded all the same.
-fn say_range(images: &Images, path: &Path) {
-    let (least, most) = images.range();
+/// Prints a note if values from `least` to `most` exceed the range of pictures. They are encoded
+/// all the same.
+pub(super) fn say_range((least, most): (f32, f32), path: &Path) {
     if least < -1.0 || most > 1.0 {
         note(path, &format!("values range from {least} to {most}, but pictures have -1 to 1"));
     }

@@ -7,7 +7,7 @@ mod preview;
 
 use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::device::{DeviceKind, DeviceLimits};
-use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request, Result};
+use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request, Result, Storage};
 
 use super::clips::parts;
 use super::request::{check_weights, request_for};
@@ -32,6 +32,9 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
         (given, _) => given,
     };
     let storage = precision.storage(&limits);
+    if args.packed && storage == Storage::F32 {
+        return Err(Error::input("--packed", "--precision f16 or fast", "f32, which has no halves to pack"));
+    }
     let plan = |request: &Request, memory_budget| {
         wgvae::plan(&config, &Request { memory_budget, ..*request }, &limits, storage)
     };
@@ -88,6 +91,9 @@ async fn limits(args: &PlanArgs) -> Result<DeviceLimits> {
     } else {
         read_limits(&args.limits)?
     };
+    if args.packed && limits.kind == DeviceKind::Host {
+        return Err(Error::input("--packed", "the limits of a GPU", "those of the CPU, which has no shaders"));
+    }
     limits.shader_f16 &= !args.packed;
     Ok(limits)
 }

@@ -51,6 +51,7 @@ pub(super) struct RoundtripArgs {
 /// and compares.
 pub(super) async fn run(args: &RoundtripArgs) -> Result<String> {
     let interrupt = Interrupt::install();
+    args.size.check_tensor(std::slice::from_ref(&args.image))?;
     let format = ImageFormat::from_path(&args.output)?;
     check_writable(&args.output)?;
     let checkpoint = args.model.open().await?;

@@ -1,5 +1,7 @@
 //! Crop of the middle of each frame while a source is read.
 
+use std::path::PathBuf;
+
 use wgvae::{Result, Size};
 
 use super::frame::{FrameSource, PlanarFrame};
@@ -34,7 +36,7 @@ impl FrameSource for Cropped {
         self.source.frames()
     }
 
-    fn remarks(&self) -> &[Remark] {
+    fn remarks(&self) -> &[(PathBuf, Remark)] {
         self.source.remarks()
     }
 

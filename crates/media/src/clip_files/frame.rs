@@ -1,6 +1,7 @@
 //! Frames, their sources and their sinks.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use wgvae::{Error, Result, Size};
 
@@ -91,8 +92,9 @@ pub trait FrameSource: std::fmt::Debug {
     /// Returns the number of frames, if it is known before the end.
     fn frames(&self) -> Option<u64>;
 
-    /// Returns remarks for the user about how its pictures are read.
-    fn remarks(&self) -> &[Remark] {
+    /// Returns remarks for the user about what has been read so far, each with its file. More may
+    /// be appended by [`Self::next`].
+    fn remarks(&self) -> &[(PathBuf, Remark)] {
         &[]
     }
 

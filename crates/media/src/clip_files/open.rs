@@ -25,8 +25,8 @@ pub struct SinkOptions<'a> {
     pub size: Size,
     /// Number of frames that will come.
     pub frames: u64,
-    /// Frames per second.
-    pub fps: Fps,
+    /// `--fps`: 24 by default, not available for pictures and arrays.
+    pub fps: Option<Fps>,
     /// `--bits`: 8 by default for y4m, the default of [`Codec`] for videos, not available for
     /// others.
     pub bits: Option<Bits>,
@@ -43,13 +43,13 @@ pub struct SinkOptions<'a> {
 /// that is not installed.
 pub fn create_sink<'a>(name: &ClipName, options: SinkOptions<'a>) -> Result<Box<dyn FrameSink + 'a>> {
     let SinkOptions { size, frames, fps, bits, files, ffmpeg } = options;
-    if let (ClipName::Pictures(_) | ClipName::Array(_), Some(bits)) = (name, bits) {
-        return Err(Error::input(
-            "--bits",
-            "y4m or a video: pictures have 8 bits, arrays are floats",
-            bits.get().to_string(),
-        ));
+    if matches!(name, ClipName::Pictures(_) | ClipName::Array(_)) {
+        let expected = "y4m or a video: pictures have 8 bits, arrays are floats";
+        bits.map_or(Ok(()), |bits| Err(Error::input("--bits", expected, bits.get().to_string())))?;
+        let expected = "y4m or a video: pictures and arrays have no frames per second";
+        fps.map_or(Ok(()), |fps| Err(Error::input("--fps", expected, fps.to_string())))?;
     }
+    let fps = fps.unwrap_or_default();
     let y4m_bits = bits.unwrap_or(Bits::Eight);
     Ok(match name {
         ClipName::Standard => Box::new(Y4mSink::to_stdout(size, fps, y4m_bits)?),

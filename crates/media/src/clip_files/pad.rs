@@ -1,11 +1,13 @@
 //! Padding of a clip at its end, up to a number of frames that latents can stand for.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 
 use wgvae::internals::clips::TimeFactor;
 use wgvae::{Error, Result, Size};
 
 use super::frame::{FrameSource, PlanarFrame};
+use crate::picture::Remark;
 
 /// Choice of the frames that are added at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +110,10 @@ impl FrameSource for Padded {
 
     fn frames(&self) -> Option<u64> {
         self.source.frames().map(|frames| frames.saturating_add(self.factor.missing(frames)))
+    }
+
+    fn remarks(&self) -> &[(PathBuf, Remark)] {
+        self.source.remarks()
     }
 
     fn next(&mut self) -> Result<Option<PlanarFrame>> {

@@ -33,7 +33,7 @@ impl Pattern {
     /// True if `path` looks like a pattern, valid or not: its file name has a `%`, then only
     /// digits, then a `d`.
     pub fn is_meant(path: &Path) -> bool {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().replace("%%", "");
         name.split('%').skip(1).any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('d'))
     }
 

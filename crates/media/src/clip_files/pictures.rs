@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use wgvae::{Error, Result, Size};
 
@@ -63,9 +63,11 @@ impl FrameSink for PictureSink<'_> {
 pub struct PictureSource {
     pattern: Pattern,
     name: String,
-    first: PictureFile,
+    size: Size,
     frames: u64,
     numbers: std::ops::RangeInclusive<u64>,
+    /// Each remark with the first file that it is about.
+    remarks: Vec<(PathBuf, Remark)>,
 }
 
 impl PictureSource {
@@ -76,9 +78,21 @@ impl PictureSource {
     /// the errors of [`PictureFile::open`].
     pub fn open(pattern: Pattern) -> Result<Self> {
         let found = pattern.find_all()?;
-        let first = PictureFile::open(&pattern.file(found.first))?;
+        let file = pattern.file(found.first);
+        let first = PictureFile::open(&file)?;
         let name = pattern.path().display().to_string();
-        Ok(Self { pattern, name, first, frames: found.count, numbers: found.first..=found.last })
+        let (numbers, remarks) = (found.first..=found.last, Vec::new());
+        let mut source = Self { pattern, name, size: first.size(), frames: found.count, numbers, remarks };
+        source.remark(&file, &first);
+        Ok(source)
+    }
+
+    fn remark(&mut self, file: &Path, picture: &PictureFile) {
+        for remark in picture.remarks() {
+            if self.remarks.iter().all(|(_, known)| known != remark) {
+                self.remarks.push((file.to_owned(), *remark));
+            }
+        }
     }
 }
 
@@ -88,16 +102,15 @@ impl FrameSource for PictureSource {
     }
 
     fn size(&self) -> Size {
-        self.first.size()
+        self.size
     }
 
     fn frames(&self) -> Option<u64> {
         Some(self.frames)
     }
 
-    /// Returns the remarks about the first picture.
-    fn remarks(&self) -> &[Remark] {
-        self.first.remarks()
+    fn remarks(&self) -> &[(PathBuf, Remark)] {
+        &self.remarks
     }
 
     fn next(&mut self) -> Result<Option<PlanarFrame>> {
@@ -105,6 +118,7 @@ impl FrameSource for PictureSource {
         let file = self.pattern.file(number);
         let picture = PictureFile::open(&file)?;
         self.check_size(&file, picture.size())?;
+        self.remark(&file, &picture);
         Ok(Some(PlanarFrame { size: picture.size(), data: picture.read()?.to_floats() }))
     }
 }

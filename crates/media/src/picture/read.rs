@@ -32,6 +32,8 @@ pub enum Remark {
     Animated,
     /// The picture is turned or mirrored by this EXIF orientation.
     Orientation(u8),
+    /// Pixels are shown with this width and height, so not as squares.
+    PixelAspect(u32, u32),
 }
 
 impl fmt::Display for Remark {
@@ -43,6 +45,9 @@ impl fmt::Display for Remark {
             Self::Cmyk => f.write_str("a CMYK picture, made RGB without its colour profile"),
             Self::Animated => f.write_str("an animation: its first frame is encoded"),
             Self::Orientation(number) => write!(f, "turned or mirrored as its EXIF orientation {number} says"),
+            Self::PixelAspect(width, height) => {
+                write!(f, "its pixels are {width}:{height}, not square: frames are encoded as stored, not stretched")
+            }
         }
     }
 }

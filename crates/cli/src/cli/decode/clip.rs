@@ -41,15 +41,16 @@ pub(super) async fn run(
     let latents =
         ClipLatents::open(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
             .await?;
+    args.say_unscaled(&args.latents, latents.stored_space());
     let space = if args.unscaled { LatentSpace::Vae } else { latents.space(config) };
     checkpoint.check_space(space)?;
     let axes = latents.axes();
     let size = config.image_size(axes.size, space);
     let frames = factor.frames(axes.frames).ok_or_else(|| no_such_clip(args, axes, factor))?;
     check_paths(args, &checkpoint, name, frames)?;
-    let (fps, ffmpeg) = (args.fps.unwrap_or_default(), Ffmpeg::default());
-    let sink =
-        create_sink(name, SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg })?;
+    let ffmpeg = Ffmpeg::default();
+    let wanted = SinkOptions { size, frames, fps: args.fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg };
+    let sink = create_sink(name, wanted)?;
     say_others(name, frames)?;
 
     let device = open_device(&args.device, &args.elements).await?;
@@ -77,7 +78,7 @@ pub(super) async fn run(
         frames,
         latent_frames: axes.frames,
         size,
-        fps: Some(fps),
+        fps: Some(args.fps.unwrap_or_default()),
         seconds: start.elapsed().as_secs_f64(),
         facts: json!({ "tiling": tiling_json(tiling, clip.vae().config(), axes.size) }),
     };

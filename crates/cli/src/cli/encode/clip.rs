@@ -1,6 +1,7 @@
 //! `wgvae encode` of a clip: reads and encodes frames part by part, and writes latents as they
 //! arrive.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::json;
@@ -11,10 +12,11 @@ use wgvae::{Checkpoint, Direction, Directions, EncodeOptions, Error, HostTensor,
 use wgvae_media::clip_files::{
     ArrayFormat, ClipName, Cropped, Ffmpeg, FrameSource, LatentsWriter, Pad, Padded, open_source,
 };
+use wgvae_media::picture::Remark;
 
 use super::EncodeArgs;
 use crate::cli::clips::{check_model, check_once};
-use crate::cli::images::Source;
+use crate::cli::images::{Source, say_range};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::latents_output::MOMENTS;
 use crate::cli::prepare::{load, open_device};
@@ -28,6 +30,9 @@ use crate::cli::stdio;
 pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrupt) -> Result<String> {
     check_once(args.repeat)?;
     check_output(args)?;
+    if args.each {
+        return Err(Error::input("--each", "images as the input", "a clip"));
+    }
     let checkpoint = args.model.open().await?;
     args.check_paths(&checkpoint, std::slice::from_ref(&args.output))?;
     let factor = check_model(&checkpoint, Directions::Encode, || no_video(args, checkpoint.config().in_channels))?;
@@ -40,6 +45,7 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
         checkpoint.check_space(args.space())?;
     }
     let source = open(args, name, factor, checkpoint.config().image_step(args.space()))?;
+    let told = source.remarks().len();
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
     let writer = writer(args, &checkpoint, size, latents, interrupt)?;
 
@@ -50,11 +56,13 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let mut vae = load(&device, &checkpoint, loaded).await?;
     let mut clip = vae.encode_clip(size, &options).await?;
     let start = Instant::now();
-    let mut work =
-        Work { args, source, writer, encoded: 0, session: Session::new("encode", &device, interrupt, latents) };
+    let session = Session::new("encode", &device, interrupt, latents);
+    let mut work = Work { args, source, writer, encoded: 0, range: NO_VALUES, session };
     work.encode(&mut clip).await?;
-    let Work { source, writer, encoded, session, .. } = work;
+    let Work { source, writer, encoded, range, session, .. } = work;
     writer.finish()?;
+    say_range(range, &args.image[0]);
+    say_remarks(&source.remarks()[told..]);
     if let Some(decoded) = factor.decoded(encoded).filter(|decoded| fills && *decoded != encoded) {
         note(&args.image[0], &format!("{encoded} frames, but the latents decode to {decoded}"));
     }
@@ -89,12 +97,17 @@ fn check_output(args: &EncodeArgs) -> Result<()> {
     Err(Error::input("--output", "a .safetensors or .npy file for the latents of a clip", found))
 }
 
+/// The range of no values.
+const NO_VALUES: (f32, f32) = (f32::MAX, f32::MIN);
+
 /// State of a running encode.
 struct Work<'a> {
     args: &'a EncodeArgs,
     source: Padded,
     writer: LatentsWriter<'a>,
     encoded: u64,
+    /// Smallest and largest value so far.
+    range: (f32, f32),
     session: Session<'a>,
 }
 
@@ -103,6 +116,8 @@ impl Work<'_> {
     async fn encode(&mut self, clip: &mut ClipEncoder<'_>) -> Result<()> {
         for latent in 0.. {
             let Some(frames) = next_frames(&mut self.source, clip.wants())? else { break };
+            let (least, most) = frames.range();
+            self.range = (least.min(self.range.0), most.max(self.range.1));
             let moments = self.session.encode_part(clip, &frames).await?;
             self.writer.write(&self.args.wanted(clip.vae(), moments, latent)?.data)?;
             self.encoded += u64::from(frames.count());
@@ -128,15 +143,19 @@ fn next_frames(source: &mut Padded, count: u32) -> Result<Option<Images>> {
 fn open(args: &EncodeArgs, name: &ClipName, factor: TimeFactor, side: u32) -> Result<Padded> {
     let path = &args.image[0];
     let source = open_source(name, args.size.tensor(), &Ffmpeg::default())?;
-    for remark in source.remarks() {
-        note(path, &remark.to_string());
-    }
+    say_remarks(source.remarks());
     let size = args.size.of_frames(path, source.size(), matches!(name, ClipName::Array(_)), side)?;
     let source = Padded::new(Box::new(Cropped::new(source, size)), factor, args.pad)?;
     if let Some(remark) = source.remark() {
         note(path, &remark);
     }
     Ok(source)
+}
+
+fn say_remarks(remarks: &[(PathBuf, Remark)]) {
+    for (file, remark) in remarks {
+        note(file, &remark.to_string());
+    }
 }
 
 /// Creates the writer for frames of `size` pixels. `latents` is the number of frames of latents, if

@@ -1,7 +1,7 @@
 //! Frames read from a video file.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::y4m::Y4mSource;
 use super::patient_reader::PatientReader;
 use super::process::{Ffmpeg, Process, file_url};
+use crate::picture::Remark;
 
 /// Longest wait for error messages of `ffmpeg` after it has stopped delivering.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -82,6 +83,10 @@ impl FrameSource for FfmpegSource {
 
     fn frames(&self) -> Option<u64> {
         None
+    }
+
+    fn remarks(&self) -> &[(PathBuf, Remark)] {
+        self.frames.remarks()
     }
 
     fn next(&mut self) -> Result<Option<PlanarFrame>> {

@@ -71,6 +71,8 @@ pub(super) struct Header {
     pub(super) size: Size,
     pub(super) layout: Layout,
     pub(super) quantiser: Quantiser,
+    /// Width and height of a pixel as shown, unless it is a square or they are not known.
+    pub(super) aspect: Option<(u32, u32)>,
 }
 
 impl Header {
@@ -116,6 +118,15 @@ impl Header {
         }
         let is_full = text.split(' ').any(|field| field == "XCOLORRANGE=FULL");
         let quantiser = if is_full { Quantiser::full(layout.bits) } else { Quantiser::limited(layout.bits) };
-        Ok(Self { size, layout, quantiser, line })
+        let aspect = last('A').and_then(stretched);
+        Ok(Self { size, layout, quantiser, aspect, line })
     }
+}
+
+/// Parses a pixel's shape such as `10:11`. Returns `None` for a square and for one that is not
+/// known, `0:0`.
+fn stretched(shape: &str) -> Option<(u32, u32)> {
+    let (width, height) = shape.split_once(':')?;
+    let (width, height) = (width.parse().ok()?, height.parse().ok()?);
+    (width != height && width > 0 && height > 0).then_some((width, height))
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufReader, Chain, Cursor, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use wgvae::{Error, Result, Size};
@@ -13,7 +13,7 @@ use super::super::chroma::expand;
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::options::Bits;
 use super::header::Header;
-use crate::picture::check_memory;
+use crate::picture::{Remark, check_memory};
 
 /// The line before every frame.
 const FRAME_LINE: &[u8] = b"FRAME\n";
@@ -31,6 +31,7 @@ pub struct Y4mSource {
     /// Number of bytes that the decoder has read.
     taken: Rc<Cell<u64>>,
     read: u64,
+    remarks: Vec<(PathBuf, Remark)>,
 }
 
 type Input = Counted<Chain<Cursor<Vec<u8>>, BufReader<Box<dyn Read>>>>;
@@ -73,7 +74,9 @@ impl Y4mSource {
         let input = Counted { reader: Cursor::new(header.line.clone()).chain(reader), taken: Rc::clone(&taken) };
         let limits = Limits { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) };
         let decoder = Decoder::new_with_limits(input, limits).map_err(|error| unreadable(name, "its header", error))?;
-        Ok(Self { name: name.to_owned(), header, frames: None, decoder, taken, read: 0 })
+        let aspect = header.aspect.map(|(width, height)| Remark::PixelAspect(width, height));
+        let remarks = aspect.map(|remark| (PathBuf::from(name), remark)).into_iter().collect();
+        Ok(Self { name: name.to_owned(), header, frames: None, decoder, taken, read: 0, remarks })
     }
 }
 
@@ -88,6 +91,10 @@ impl FrameSource for Y4mSource {
 
     fn frames(&self) -> Option<u64> {
         self.frames
+    }
+
+    fn remarks(&self) -> &[(PathBuf, Remark)] {
+        &self.remarks
     }
 
     fn next(&mut self) -> Result<Option<PlanarFrame>> {
