@@ -36,6 +36,7 @@ use crate::ordered::{Set, by_key};
 use crate::plan::bounds::{self, WorkLimit};
 use crate::plan::device_class::DeviceClass;
 use crate::plan::fused::{Fused, Stage};
+use crate::plan::least::Least;
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
 use crate::plan::ops::band_frames;
@@ -113,21 +114,23 @@ impl Search<'_> {
         // A plan that is at most this much slower than the whole plan ends the search.
         const NEAR: f64 = 1.15;
         let near = NEAR * whole.predicted_seconds();
-        let mut best: Option<Plan> = None;
+        let mut best = None;
+        let mut most = f64::INFINITY;
         let bands: &[u64] = if whole.class.is_gpu() { &[LARGE_BANDS, SMALL_BANDS] } else { &[SMALL_BANDS] };
         for cuts in cuts(self.fused, self.limits, self.options, budget, bands) {
-            let seconds = |best: &Option<Plan>| best.as_ref().map(Plan::predicted_seconds);
-            let before = seconds(&best);
+            let before = most;
             for cut in cuts {
-                let most = best.as_ref().map_or(f64::INFINITY, Plan::predicted_seconds);
                 if most <= near {
                     return best;
                 }
-                best = self.fit(&cut, budget, most).or(best);
+                if let Some(plan) = self.fit(&cut, budget, most) {
+                    most = plan.predicted_seconds();
+                    best = Some(plan);
+                }
             }
             // Smaller chunks leave more choice and cost more steps: smaller ones are tried while
             // that pays.
-            if before.is_some() && seconds(&best) == before {
+            if best.is_some() && most >= before {
                 break;
             }
         }
@@ -198,7 +201,7 @@ impl Search<'_> {
     }
 
     /// Returns the plan of one cut that keeps `budget`, if there is one. Returns `None` if the plan
-    /// would take at least `most` seconds.
+    /// would take at least `most` seconds: [`Least`] mostly shows it before the plan is made.
     fn fit(&mut self, cut: &PlanOptions, budget: Bytes, most: f64) -> Option<Plan> {
         let nodes = nodes(self.fused, self.limits, cut).ok()?;
         let weights = if cut.fetches_weights() { 0 } else { nodes.iter().map(|node| node.weights).sum() };
@@ -210,25 +213,35 @@ impl Search<'_> {
             return None;
         }
         let whole = Start::whole(&nodes, cut, &mut self.work_limit)?;
+        let least =
+            (most < f64::INFINITY).then(|| Least::new(self.fused, &nodes, self.limits, cut, &mut self.work_limit));
+        let is_slow = |schedule: &Schedule| least.as_ref().is_some_and(|least| least.seconds(&schedule.tasks) >= most);
+        if is_slow(&whole.retention.schedule) {
+            return None;
+        }
         let plan = if cut.parks() {
-            self.fit_parked(&nodes, cut, &whole, (budget, room))
+            self.fit_parked(&nodes, cut, &whole, (budget, room), &is_slow)
         } else {
-            self.fit_recomputed(&nodes, cut, &whole, (budget, room), most)
+            self.fit_recomputed(&nodes, cut, &whole, (budget, room), most, &is_slow)
         }?;
         let counts = plan.memory.peak() <= budget && plan.predicted_seconds() < most;
         (counts && plan.check(self.limits).is_ok()).then_some(plan)
     }
 
     /// Returns the plan of one cut that keeps `budget` and may park activations. `room` is about
-    /// what is left for slots.
+    /// what is left for slots. Returns `None` if the schedule `is_slow`.
     fn fit_parked(
         &mut self,
         nodes: &[Node],
         cut: &PlanOptions,
         whole: &Start,
         (budget, room): (Bytes, u64),
+        is_slow: &dyn Fn(&Schedule) -> bool,
     ) -> Option<Plan> {
         let retention = self.cheapest(nodes, cut, whole, room)?;
+        if is_slow(&retention.schedule) {
+            return None;
+        }
         let mut lowered = self.lower(nodes, retention.schedule, cut, None)?;
         // More than twice what the whole schedule takes is of no use.
         let useful = whole.retention.taken.iter().max()?.saturating_mul(2);
@@ -272,7 +285,7 @@ impl Search<'_> {
 
     /// Returns the plan of one cut that keeps `budget` and computes again what does not fit.
     /// `room` is about what is left for slots. Returns `None` if the plan would take at least
-    /// `most` seconds.
+    /// `most` seconds, as it does if the schedule `is_slow`.
     fn fit_recomputed(
         &mut self,
         nodes: &[Node],
@@ -280,6 +293,7 @@ impl Search<'_> {
         whole: &Start,
         (budget, mut room): (Bytes, u64),
         most: f64,
+        is_slow: &dyn Fn(&Schedule) -> bool,
     ) -> Option<Plan> {
         const TRIES: usize = 5;
         // Bytes that the schedule may take. Less than `room` if memory that must stay would exceed
@@ -292,6 +306,9 @@ impl Search<'_> {
                 return None;
             }
             let retention = self.cheapest(nodes, cut, whole, scheduled)?;
+            if is_slow(&retention.schedule) {
+                return None;
+            }
             // One step used more than all of the room, and would do so again.
             if !spilled && before.as_ref().is_some_and(|before: &Lowered| before.schedule == retention.schedule) {
                 return None;
@@ -334,14 +351,23 @@ impl Search<'_> {
         if cut.parks() && seconds(kept) <= MOVING_IS_CHEAP * moving(kept, 0) {
             return Some(kept.clone());
         }
-        let mut within = |room| retention::within(nodes, all, cut, room, &mut self.work_limit);
-        let own = within(room);
+        let mut within = |room, too_slow: &dyn Fn(&Retention) -> bool| {
+            retention::within(nodes, all, cut, room, too_slow, &mut self.work_limit)
+        };
         if !cut.parks() {
-            return own;
+            return within(room, &|_| false);
         }
-        let more = [room.saturating_add(room / 2), room.saturating_mul(3)].map(within);
-        let ways = own.into_iter().chain(more.into_iter().flatten()).chain([all.retention.clone()]);
-        ways.min_by(|left, right| seconds(left).total_cmp(&seconds(right)))
+        let mut best = (seconds(kept), kept.clone());
+        // With more room less is computed again, so the first search ends soonest. Of equal ones,
+        // the last stays.
+        for more in [room.saturating_mul(3), room.saturating_add(room / 2), room] {
+            if let Some(found) = within(more, &|retention| moving(retention, 0) > best.0)
+                && seconds(&found) <= best.0
+            {
+                best = (seconds(&found), found);
+            }
+        }
+        Some(best.1)
     }
 
     /// Lowers `schedule`. Takes over the plan of the try `before`, which had a little more room, if

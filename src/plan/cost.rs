@@ -69,6 +69,15 @@ impl Plan {
         self.class.seconds(self.macs(), self.steps.len(), self.transferred())
     }
 
+    /// Returns the seconds of the steps from `start` on, without transfers on a CPU.
+    pub(super) fn seconds_from(&self, start: usize) -> f64 {
+        let steps = &self.steps[start..];
+        if self.class.is_gpu() {
+            return steps.iter().map(|step| self.gpu_seconds(step)).sum();
+        }
+        self.class.seconds(steps.iter().map(|step| step.macs).sum(), steps.len(), Bytes(0))
+    }
+
     /// Returns the seconds of one step on a GPU: multiply-adds or bytes, whichever takes longer, by
     /// the share of the cores that the launch keeps busy.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

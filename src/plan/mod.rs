@@ -32,6 +32,7 @@ pub mod display;
 mod facts;
 pub mod fuse;
 pub mod fused;
+mod least;
 pub mod liveness;
 mod lower;
 pub mod manifest;

@@ -90,6 +90,11 @@ impl Partition {
         RowRange { start, end: self.height.min(start.saturating_add(self.rows)) }
     }
 
+    /// True if chunk `index` has as many rows as any.
+    pub fn is_full(&self, index: usize) -> bool {
+        self.chunk(index).count() == self.rows
+    }
+
     /// Returns the bytes of chunk `index`, padded to a multiple of four pixels. A row has `width`
     /// pixels and takes `row_bytes`.
     pub fn chunk_bytes(&self, index: usize, row_bytes: u64, width: u32) -> u64 {

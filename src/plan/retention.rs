@@ -103,16 +103,21 @@ fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOp
 }
 
 /// Returns the cheapest retention found whose passes take at most `room` bytes each, starting from
-/// `whole`. Returns `None` if the search finds none, or if `limit` is used up.
+/// `whole`. Returns `None` if the search finds none, if `limit` is used up, or if a retention on
+/// the way is `too_slow`: those after it compute even more.
 pub fn within(
     nodes: &[Node],
     whole: &Start,
     options: &PlanOptions,
     room: u64,
+    too_slow: &dyn Fn(&Retention) -> bool,
     limit: &mut WorkLimit,
 ) -> Option<Retention> {
     let mut start = Cow::Borrowed(whole);
     while start.retention.excess(room) > 0 {
+        if too_slow(&start.retention) {
+            return None;
+        }
         let taken = &start.retention.taken;
         let worst = (0..taken.len()).max_by_key(|pass| (taken[*pass], std::cmp::Reverse(*pass)))?;
         let excess = taken[worst] - room;

@@ -130,6 +130,11 @@ impl<'a> Lowering<'a> {
         Products::new(self.choice.matmul_tile, self.options.storage, self.limits, n4)
     }
 
+    /// Returns the plan so far.
+    pub(in crate::plan) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     pub(in crate::plan) fn into_plan(self) -> Plan {
         self.plan
     }
