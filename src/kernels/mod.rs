@@ -54,6 +54,9 @@ pub struct Interface {
     pub params: &'static [(&'static str, &'static str)],
 }
 
+/// Most values of a variant.
+const MOST_VALUES: usize = 14;
+
 impl Interface {
     /// Returns a launch of the variant with `values` that counts no multiply-adds.
     fn launch(

@@ -72,8 +72,8 @@ pub struct StageRead {
 impl StageRead {
     /// Returns the chunks that chunk `chunk` of the reader reads.
     pub fn chunks(&self, chunk: usize) -> impl Iterator<Item = usize> + use<> {
-        let Range { start, end } = self.spans[chunk];
-        (start..end.min(self.count)).chain(0..end.saturating_sub(self.count))
+        let count = self.count;
+        self.spans[chunk].clone().map(move |chunk| if chunk < count { chunk } else { chunk - count })
     }
 }
 

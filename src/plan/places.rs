@@ -139,8 +139,10 @@ fn cheapest(mut bytes: u64, tenants: &[(Item, u64)], cost: Cost<'_>) -> Option<V
 /// See [`Places::find`].
 fn find_in_slots(slots: &[Slot], bytes: u64, is_apart: IsApart<'_>, cost: Cost<'_>) -> Option<(Place, Vec<Item>)> {
     let mut best: Option<Candidate> = None;
+    let mut others = Vec::new();
     for (index, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.bytes >= bytes) {
-        let better = slot.best(index, bytes, is_apart, cost);
+        let most = best.map_or(f64::INFINITY, |best| best.cost);
+        let better = slot.best(index, bytes, is_apart, cost, most, &mut others);
         best = better.filter(|better| best.is_none_or(|best| better.is_before(best))).or(best);
         if best.is_some_and(|best| best.cost <= 0.0 && best.rest == 0) {
             break;
@@ -153,9 +155,19 @@ fn find_in_slots(slots: &[Slot], bytes: u64, is_apart: IsApart<'_>, cost: Cost<'
 }
 
 impl Slot {
-    /// Returns the best place for `bytes` in this slot, the slot `index`. See [`Places::find`].
-    fn best(&self, index: usize, bytes: u64, is_apart: IsApart<'_>, cost: Cost<'_>) -> Option<Candidate> {
-        let (mut leaving, mut others) = (0.0, Vec::new());
+    /// Returns the best place for `bytes` in this slot, the slot `index`, if one costs at most
+    /// `most`. See [`Places::find`]. `others` is memory for the tenants that may stay.
+    fn best(
+        &self,
+        index: usize,
+        bytes: u64,
+        is_apart: IsApart<'_>,
+        cost: Cost<'_>,
+        mut most: f64,
+        others: &mut Vec<Tenant>,
+    ) -> Option<Candidate> {
+        let mut leaving = 0.0;
+        others.clear();
         for tenant in &self.tenants {
             if is_apart(tenant.item) {
                 leaving += tenant.cost(cost)?;
@@ -165,10 +177,11 @@ impl Slot {
         }
         let mut best: Option<Candidate> = None;
         for first in 0..=others.len() {
-            let Some(range) = free_range(self.bytes, &others, first, bytes, cost) else { continue };
+            let Some(range) = free_range(self.bytes, others, first, bytes, cost, (leaving, most)) else { continue };
             let (place, rest) = (Place { slot: index, offset: range.start }, range.end - range.start - bytes);
-            let candidate = Candidate { place, cost: leaving + range.cost, end: range.end, rest };
+            let candidate = Candidate { place, cost: range.cost, end: range.end, rest };
             if best.is_none_or(|best| candidate.is_before(best)) {
+                most = candidate.cost.min(most);
                 best = Some(candidate);
             }
         }
@@ -199,15 +212,26 @@ struct FreeRange {
 }
 
 /// Returns the range of at least `bytes` in a slot of `size` that is free when some tenants from
-/// `first` on leave. Returns `None` if one of them must stay, or if the slot ends before.
-fn free_range(size: u64, tenants: &[Tenant], first: usize, bytes: u64, cost: Cost<'_>) -> Option<FreeRange> {
+/// `first` on leave. `leaving` is what the slot costs besides them. Returns `None` if one of them
+/// must stay, if the slot ends before, or if all costs more than `most`.
+fn free_range(
+    size: u64,
+    tenants: &[Tenant],
+    first: usize,
+    bytes: u64,
+    cost: Cost<'_>,
+    (leaving, most): (f64, f64),
+) -> Option<FreeRange> {
     let start = first.checked_sub(1).map_or(0, |before| tenants[before].end);
     let mut sum = 0.0;
     for next in first.. {
+        if leaving + sum > most {
+            return None;
+        }
         let tenant = tenants.get(next);
         let end = tenant.map_or(size, |tenant| tenant.start);
         if end >= start + bytes {
-            return Some(FreeRange { start, end, cost: sum });
+            return Some(FreeRange { start, end, cost: leaving + sum });
         }
         sum += tenant?.cost(cost)?;
     }

@@ -141,7 +141,7 @@ impl Schedule {
     /// last node is the goal of the whole schedule. Returns `None` if that takes more than `most`
     /// looks.
     pub fn new(nodes: &[Node], keep: &RetainedChunks, most: u64) -> Option<Self> {
-        Building::new(nodes, most).run(keep, 0)
+        Building::new(nodes, most, 0).run(keep, 0)
     }
 
     /// Returns the stages that `pass` computes chunks of, in order; `count` is the number of all
@@ -218,7 +218,7 @@ struct PassEnd {
 impl Traced {
     /// Schedules `nodes` like [`Schedule::new`].
     pub fn new(nodes: &[Node], keep: &RetainedChunks, most: u64) -> Option<Self> {
-        Building::new(nodes, most).traced(keep, 0, Vec::new())
+        Building::new(nodes, most, 0).traced(keep, 0, Vec::new())
     }
 
     /// Returns the schedule of `keep`, and the number of passes that it shares with this one.
@@ -244,7 +244,8 @@ impl Traced {
 
     /// Resumes after the first `same` passes of this schedule, for a schedule of `keep`.
     fn resumed<'a>(&self, nodes: &'a [Node], keep: &RetainedChunks, same: usize, most: u64) -> Building<'a> {
-        let mut building = Building::new(nodes, most);
+        let tasks = self.schedule.tasks.len();
+        let mut building = Building::new(nodes, most, tasks + tasks / 2);
         if let Some(index) = same.checked_sub(1) {
             let (begun, end, passes) = (&mut building.schedule, &self.ends[index], &self.schedule.passes[..same]);
             begun.passes.extend_from_slice(passes);
@@ -282,15 +283,17 @@ struct Building<'a> {
 }
 
 impl<'a> Building<'a> {
-    /// Returns a schedule without tasks.
-    fn new(nodes: &'a [Node], most: u64) -> Self {
+    /// Returns a schedule without tasks, with room for `tasks`.
+    fn new(nodes: &'a [Node], most: u64, tasks: usize) -> Self {
         let mut chunks = 0;
         let first = |node: &Node| {
             chunks += node.partition.count();
             chunks - node.partition.count()
         };
         let firsts = nodes.iter().map(first).collect();
-        let (tasks, places) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
+        // Tables that grow are copied again and again.
+        let tasks = tasks.max(chunks);
+        let (tasks, places) = (Vec::with_capacity(tasks), Vec::with_capacity(tasks));
         let schedule = Schedule { tasks, passes: Vec::new(), places, macs: 0, looks: 0 };
         Self { nodes, most, firsts, present: vec![ABSENT; chunks], schedule }
     }

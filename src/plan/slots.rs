@@ -6,7 +6,6 @@
 //! rest of the room is slots for chunks, and two for small buffers. Chunks also use the large slots
 //! while these are free.
 
-use crate::ordered::{Set, by_key};
 use crate::plan::ALIGNMENT;
 use crate::plan::uses::{Item, Uses};
 use crate::tensor::Bytes;
@@ -86,19 +85,25 @@ fn large(uses: &Uses, chunk: Bytes) -> Vec<(usize, Item)> {
 /// `stretch` steps use. `used` are the uses that count.
 fn ranks(uses: &Uses, used: &[(usize, Item)], stretch: usize) -> Vec<Bytes> {
     let mut most: Vec<Bytes> = Vec::new();
-    // A stretch is two parts, and begins at each part.
-    let part = (stretch / 2).max(1);
+    // The sizes of the items of one stretch, the largest first, and the start of the stretch that
+    // counted each item last.
+    let (mut sizes, mut counted) = (Vec::new(), vec![usize::MAX; uses.bytes.len()]);
+    // A stretch begins at each half of one.
+    let half = (stretch / 2).max(1);
     let mut start = 0;
     while start < used.len() {
-        let first = used[start].0 / part;
-        let end_of = |last: usize| start + used[start..].partition_point(|(step, _)| step / part <= last);
-        let end = end_of(if stretch > 1 { first + 1 } else { first });
-        let items: Set<Item> = used[start..end].iter().map(|used| used.1).collect();
-        let sizes: Vec<Bytes> = items.into_items().into_iter().map(|item| uses.bytes[item]).collect();
+        let first = used[start].0 / half * half;
+        let before = |end: usize| used[start..].iter().take_while(move |(step, _)| *step < end);
+        sizes.clear();
+        for (_, item) in before(first + stretch) {
+            if std::mem::replace(&mut counted[*item], start) != start {
+                let size = uses.bytes[*item];
+                sizes.insert(sizes.partition_point(|larger| *larger > size), size);
+            }
+        }
         most.resize(most.len().max(sizes.len()), Bytes(0));
-        let largest_first = by_key(sizes.iter().map(|size| u64::MAX - size.0));
-        most.iter_mut().zip(largest_first).for_each(|(most, at)| *most = sizes[at].max(*most));
-        start = end_of(first);
+        most.iter_mut().zip(&sizes).for_each(|(most, size)| *most = (*size).max(*most));
+        start += before(first + half).count();
     }
     most
 }

@@ -101,7 +101,7 @@ impl Uses {
     pub(super) fn apart(&self) -> Vec<Vec<Item>> {
         // Bands of one chunk repeat the same pairs. This holds the pairs that were added lately, by
         // hash.
-        const RECENT: usize = 64;
+        const RECENT: usize = 1024;
         let mut recent = [(0, 0); RECENT];
         let mut pairs = Vec::new();
         let mut add = |written: Item, other: Item| {
