@@ -43,6 +43,8 @@ pub(super) struct Ready {
     pub(super) fallback: Option<Fallback>,
     /// True if the last run was completed. Only then is there a picture.
     pub(super) complete: bool,
+    /// The largest predicted peak of the tiles, if the last run was the last tile of a decode.
+    pub(super) peak_of_tiles: Option<Bytes>,
 }
 
 /// The part of a clip that a job is run for. An image has no states, and one part.
@@ -69,6 +71,10 @@ pub(super) type Deliver<'a> = dyn FnMut(PlaneExtents, (u32, u32), &[u8]) -> Resu
 pub(super) type Inputs<'a, 'b> = dyn Fn(&Plan) -> Result<Input<'b>> + 'a;
 
 impl Ready {
+    fn new(job: &Job, prepared: Prepared, fallback: Option<Fallback>) -> Self {
+        Self { job: job.clone(), prepared, fallback, complete: false, peak_of_tiles: None }
+    }
+
     /// Runs the plan. Takes the states of `part`, and puts them back if the run succeeds.
     async fn run(
         &mut self,
@@ -77,7 +83,7 @@ impl Ready {
         control: &mut Control<'_>,
         deliver: &mut Deliver<'_>,
     ) -> Result<(RunReport, Option<Fallback>)> {
-        self.complete = false;
+        (self.complete, self.peak_of_tiles) = (false, None);
         self.prepared.put_states(std::mem::take(&mut part.states), part.turn);
         let result = self.prepared.plan().result;
         let run = self.prepared.run(input, control, &mut |rows, data| deliver(result, rows, data)).await;
@@ -171,7 +177,7 @@ impl Vae {
     async fn allocate(&mut self, job: &Job, plan: Plan) -> Result<Ready> {
         let first_peak = plan.memory.peak();
         match self.try_plan(plan).await {
-            Ok(prepared) => Ok(Ready { job: job.clone(), prepared, fallback: None, complete: false }),
+            Ok(prepared) => Ok(Ready::new(job, prepared, None)),
             Err(error) if is_out_of_memory(&error) => {
                 let held = self.device.ledger().held_at_failure();
                 self.fall_back(job, first_peak, held, error).await
@@ -193,7 +199,7 @@ impl Vae {
             Fallback { failed: error.to_string(), first_peak_bytes: first_peak, peak_bytes: plan.memory.peak() };
         log::warn!("{fallback}");
         match self.try_plan(plan).await {
-            Ok(prepared) => Ok(Ready { job: job.clone(), prepared, fallback: Some(fallback), complete: false }),
+            Ok(prepared) => Ok(Ready::new(job, prepared, Some(fallback))),
             Err(second) if is_out_of_memory(&second) => {
                 Err(explain(error, first_peak, &format!("a plan of {} failed, too: {second}", fallback.peak_bytes)))
             }

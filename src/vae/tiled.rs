@@ -108,7 +108,7 @@ impl Vae {
         }
         let start = Instant::now();
         let mut blender = Blender::new(&mosaic.grid, mosaic.factor);
-        let (mut reached, mut runs, mut fallback) = (0, Vec::new(), None);
+        let (mut reached, mut runs, mut fallback, mut peak) = (0, Vec::new(), None, None);
         let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
         for tile in mosaic.grid.tiles() {
             let mut show = shown(control, &mut reached, total);
@@ -121,9 +121,13 @@ impl Vae {
             drop(show);
             runs.push(ran.report);
             fallback = fallback.or(ran.fallback);
+            peak = peak.max(self.predicted_peak());
             for floats in ran.frames {
                 mosaic.blend(&mut blender, &tile, floats, deliver)?;
             }
+        }
+        if let Some(ready) = &mut self.ready {
+            ready.peak_of_tiles = peak;
         }
         let run = together(runs, start.elapsed().as_secs_f64());
         Ok(Decoded { size: mosaic.size, pixels: (), run, fallback })

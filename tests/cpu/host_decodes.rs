@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use pollster::block_on;
 use wgvae::device::{Cpu, CpuOptions};
+use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
     Bytes, Control, DecodeOptions, Decoded, Device, Directions, Error, Latents, LoadOptions, Precision, Progress,
-    Result, Vae,
+    Result, Tiling, Vae,
 };
 
 use crate::clip::latents_of;
@@ -97,6 +98,27 @@ fn budgets_and_threads_change_no_bit() {
             }
         }
     }
+}
+
+/// Tests that the predicted peak after a decode in tiles is that of the largest, not of the last
+/// and smaller one.
+#[test]
+fn tiles_take_what_is_predicted() {
+    let (cpu, golden) = (cpu(2), Golden::open("toy_odd"));
+    let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), LoadOptions::default())).unwrap();
+    let tiling = Tiling::Blend(Blend::new(BlendRule::Linear, 24, 8).unwrap());
+    let mut decode = |height, width, tiling| {
+        cpu.ledger().restart_peak();
+        let options = DecodeOptions { tiling, ..DecodeOptions::default() };
+        let latents = Latents::new(formula::latents(&[4, height, width])).unwrap();
+        block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap();
+        assert_eq!(Some(cpu.ledger().peak()), vae.predicted_peak(), "{tiling:?}");
+        cpu.ledger().peak()
+    };
+    // The last of three tiles has 9 of the 41 rows.
+    let tiles = decode(41, 24, tiling);
+    assert!(decode(9, 24, Tiling::Exact) < tiles);
+    assert_eq!(decode(41, 24, tiling), tiles);
 }
 
 /// Decodes a larger picture with every twentieth of the budgets from the smallest to the whole
