@@ -2,7 +2,7 @@
 //! `matmul_shared.wgsl`, `matmul_matrix.wgsl`.
 
 use crate::kernels::choice::{MatmulTile, Products, SHARED_TILE};
-use crate::kernels::{Interface, Launch, MOST_VALUES, Value, WORKGROUP, kernel};
+use crate::kernels::{Interface, Launch, Value, WORKGROUP, kernel};
 pub use crate::limits::MATRIX_SUBGROUPS;
 use crate::limits::PlannedUnits;
 use crate::tensor::Storage;
@@ -117,15 +117,14 @@ impl Matmul {
             Epilogue::BiasTransposed => (true, false, true, false),
             Epilogue::RowFactors => (false, false, false, true),
         };
-        let mut values = Vec::with_capacity(MOST_VALUES);
-        values.extend([
+        let mut values = vec![
             ("HAS_BIAS", Value::Bool(bias)),
             ("ACCUMULATE", Value::Bool(accumulate)),
             ("ROW_FACTORS", Value::Bool(row_factors)),
             ("TRANSPOSED", Value::Bool(transposed)),
             ("Stored", Value::Type(self.input.wgsl_type())),
             ("Output", Value::Type(self.output.wgsl_type())),
-        ]);
+        ];
         let (interface, rows) = match self.products {
             Products::Tile(MatmulTile::Register { rows, columns4 }) => {
                 values.extend([

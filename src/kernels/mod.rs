@@ -54,9 +54,6 @@ pub struct Interface {
     pub params: &'static [(&'static str, &'static str)],
 }
 
-/// Most values of a variant.
-const MOST_VALUES: usize = 14;
-
 impl Interface {
     /// Returns a launch of the variant with `values` that counts no multiply-adds.
     fn launch(

@@ -3,7 +3,7 @@
 //! a [`crate::kernels::matmul`].
 
 use crate::kernels::choice::Transforms;
-use crate::kernels::{Interface, Launch, MOST_VALUES, Value, WORKGROUP, kernel, line};
+use crate::kernels::{Interface, Launch, Value, WORKGROUP, kernel, line};
 use crate::kernels::{activation, border};
 use crate::model::graph::{Activation, Border, Doubling};
 use crate::tensor::Storage;
@@ -107,15 +107,14 @@ pub fn strides(transforms: Transforms, tiles: u32, channels4: u32) -> (u32, u32)
 
 /// Launches `winograd_in` or `winograd_in_pairs`.
 pub fn input(transforms: Transforms, storages: Storages, prologue: WinogradPrologue, params: InParams) -> Launch {
-    let mut values = Vec::with_capacity(MOST_VALUES);
-    values.extend([
+    let mut values = vec![
         ("NORMALIZE", Value::Bool(prologue.normalize)),
         activation::value(prologue.activation),
         ("SHIFT", Value::U32(u32::from(prologue.doubling.is_some()))),
         ("SHUFFLE", Value::Bool(prologue.doubling == Some(Doubling::Shuffle))),
         ("HALVES", Value::Bool(storages.transformed != Storage::F32)),
         border::value(prologue.border),
-    ]);
+    ];
     let (interface, workgroups) = match transforms {
         Transforms::Runs => {
             values.push(("WORKGROUP_TILES", Value::U32(IN_TILES)));
@@ -158,12 +157,11 @@ pub const OUT_PAIRS: Interface = kernel!("winograd_out_pairs" like OUT);
 
 /// Launches `winograd_out` or `winograd_out_pairs`.
 pub fn output(transforms: Transforms, storages: Storages, epilogue: WinogradEpilogue, params: OutParams) -> Launch {
-    let mut values = Vec::with_capacity(MOST_VALUES);
-    values.extend([
+    let mut values = vec![
         ("ACCUMULATE", Value::Bool(epilogue.accumulate)),
         ("RELU", Value::Bool(epilogue.relu)),
         ("MOMENTS", Value::Bool(epilogue.moments)),
-    ]);
+    ];
     let (interface, workgroups) = match transforms {
         Transforms::Runs => {
             values.extend(storages.fours());

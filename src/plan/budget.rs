@@ -40,6 +40,7 @@ use crate::plan::least::Least;
 use crate::plan::node::Node;
 use crate::plan::nodes::nodes;
 use crate::plan::ops::band_frames;
+use crate::plan::options::MAY_MOVE;
 use crate::plan::partition::ROW_STEP;
 use crate::plan::places::Places;
 use crate::plan::retention::{self, Retention, Start};
@@ -213,9 +214,11 @@ impl Search<'_> {
             return None;
         }
         let whole = Start::whole(&nodes, cut, &mut self.work_limit)?;
-        let least =
-            (most < f64::INFINITY).then(|| Least::new(self.fused, &nodes, self.limits, cut, &mut self.work_limit));
-        let is_slow = |schedule: &Schedule| least.as_ref().is_some_and(|least| least.seconds(&schedule.tasks) >= most);
+        let least = (MAY_MOVE && most < f64::INFINITY)
+            .then(|| Least::new(self.fused, &nodes, self.limits, cut, &mut self.work_limit));
+        let is_slow = |schedule: &Schedule| {
+            MAY_MOVE && least.as_ref().is_some_and(|least| least.seconds(&schedule.tasks) >= most)
+        };
         if is_slow(&whole.retention.schedule) {
             return None;
         }

@@ -135,9 +135,9 @@ pub enum Weights {
     Host,
 }
 
-/// False in a module that computes on the CPU. There, no plan moves anything to host memory, so the
-/// compiler drops the code for it.
-const MAY_MOVE: bool = cfg!(not(all(target_arch = "wasm32", feature = "cores")));
+/// False in a module that computes on the CPU. There, no plan moves anything to host memory, and
+/// plans are made without [`super::least::Least`], so the compiler drops the code for both.
+pub(super) const MAY_MOVE: bool = cfg!(not(all(target_arch = "wasm32", feature = "cores")));
 
 impl PlanOptions {
     /// True if activations may wait in host memory.
