@@ -365,20 +365,27 @@ impl Checkpoint {
         }
     }
 
-    /// Warns if nothing tells the number of groups of the norms, neither a config.json nor a
-    /// published model of these shapes.
+    /// Logs the warning of [`Self::assumed_groups`].
     fn warn_of_groups(&self) {
+        if let Some(warning) = self.assumed_groups() {
+            log::warn!("{warning}");
+        }
+    }
+
+    /// Returns a warning if nothing tells the number of groups of the norms, neither a config.json
+    /// nor a published model of these shapes. Call it for a model without a config.json.
+    pub(crate) fn assumed_groups(&self) -> Option<String> {
         let groups = match &self.config.network {
             Network::Kl(kl) => kl.norm_num_groups,
             Network::SeedVr(seedvr) => seedvr.norm_num_groups,
-            _ => return,
+            _ => return None,
         };
-        if self.derived.candidates().is_empty() {
-            log::warn!(
+        self.derived.candidates().is_empty().then(|| {
+            format!(
                 "{}: no published model has these shapes, and weights do not tell norm_num_groups: {groups} are assumed, which its config.json may correct",
                 self.name
-            );
-        }
+            )
+        })
     }
 
     /// Takes config and scale from the weights alone.

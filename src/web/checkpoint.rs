@@ -1,7 +1,7 @@
 //! Model files for JavaScript.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
 
 use super::latents::latent_facts;
@@ -31,6 +31,7 @@ pub struct WebCheckpoint {
     pub(super) directions: Directions,
     /// True if it was opened for clips.
     pub(super) clips: bool,
+    has_config: bool,
 }
 
 #[wasm_bindgen(js_class = Checkpoint)]
@@ -67,7 +68,7 @@ impl WebCheckpoint {
         }
         // Reports missing tensors before anything is loaded.
         checkpoint.weight_reads(directions, clips)?;
-        Ok(Self { checkpoint, rejection, directions, clips })
+        Ok(Self { checkpoint, rejection, directions, clips, has_config: config.is_some() })
     }
 
     /// Returns the parts of the files that loading reads, in its order.
@@ -80,6 +81,7 @@ impl WebCheckpoint {
     /// Returns facts about the model: files, layout, network, scale of the latents.
     pub fn info(&self) -> JsValue {
         let mut info = self.checkpoint.facts();
+        info["assumed"] = json!(if self.has_config { None } else { self.checkpoint.assumed_groups() });
         let latents = latent_facts(self.checkpoint.config(), LatentSpace::Model);
         if let (Value::Object(info), Value::Object(latents)) = (&mut info, latents) {
             info.extend(latents);

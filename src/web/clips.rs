@@ -11,6 +11,7 @@ use super::options::WebOptions;
 use super::planner::WebPlanner;
 use super::source::{JsSource, Rejection, Source};
 use super::vae::{Cancel, Listener, WebVae, object};
+use crate::io::StoredSpace;
 use crate::io::clips::{ClipAxes, ClipLatents};
 use crate::tensor::HostTensor;
 use crate::vae::{ClipState, Encoded, Latents, Pixels};
@@ -41,10 +42,12 @@ impl WebClipLatents {
         vec![channels.into(), frames as f64, size.height.into(), size.width.into()]
     }
 
-    /// True if the latents are the VAE's own, for the model of `planner`.
+    /// Returns true if the latents are the VAE's own, for the model of `planner`. Returns
+    /// `undefined` if their file does not tell.
     #[wasm_bindgen(js_name = areUnscaled)]
-    pub fn are_unscaled(&self, planner: &WebPlanner) -> bool {
-        self.clip.space(planner.config()).is_unscaled()
+    pub fn are_unscaled(&self, planner: &WebPlanner) -> Option<bool> {
+        let is_stated = self.clip.stored_space() != StoredSpace::Unstated;
+        is_stated.then(|| self.clip.space(planner.config()).is_unscaled())
     }
 
     /// Reads frame `index` of the latents, `[1, c, h, w]`.
@@ -94,7 +97,7 @@ impl WebVae {
         cancel: &Cancel,
         progress: Option<Function>,
     ) -> Result<JsValue> {
-        self.in_own_space(latents);
+        self.in_own_space(latents)?;
         Box::pin(self.next_frames(clip, Some(latents), &options, cancel, progress)).await
     }
 
@@ -146,7 +149,7 @@ impl WebVae {
             ("width", size.width.into()),
             ("height", size.height.into()),
             ("frames", frames.into()),
-            ("report", self.report(before, run, fallback)),
+            ("report", self.report(before, run, fallback, Some(&clip.state.plans))),
         ]))
     }
 
@@ -168,6 +171,6 @@ impl WebVae {
         let Encoded { moments, run, fallback } =
             self.vae.encode_part(&mut clip.state, &frames.images, &mut control).await?;
         let (tensor, unscaled) = self.wanted(moments, &options)?;
-        Ok(encoded_js(tensor, &[1], unscaled, self.report(before, run, fallback)))
+        Ok(encoded_js(tensor, &[1], unscaled, self.report(before, run, fallback, Some(&clip.state.plans))))
     }
 }

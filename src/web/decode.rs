@@ -17,16 +17,16 @@ use crate::vae::Decoded;
 impl WebVae {
     /// Returns the width and height, in pixels, of the pictures that these latents decode to.
     #[wasm_bindgen(js_name = imageSize)]
-    pub fn image_size(&self, latents: &mut WebLatents) -> Vec<u32> {
-        self.in_own_space(latents);
+    pub fn image_size(&self, latents: &mut WebLatents) -> Result<Vec<u32>> {
+        self.in_own_space(latents)?;
         let Size { width, height } = self.vae.image_size(&latents.latents);
-        vec![width, height]
+        Ok(vec![width, height])
     }
 
     /// Returns latents of a smaller picture, at most `max_side` pixels a side, by means of latents.
     #[wasm_bindgen(js_name = reducedLatents)]
     pub fn reduced_latents(&self, latents: &mut WebLatents, max_side: u32) -> Result<WebLatents> {
-        self.in_own_space(latents);
+        self.in_own_space(latents)?;
         Ok(WebLatents { latents: latents.latents.reduced(self.vae.config(), max_side)? })
     }
 
@@ -42,7 +42,7 @@ impl WebVae {
         let (decode, output) = (options.decode(self.vae.config())?, options.image());
         // Plans of another size, precision or direction are freed first, so that the peak is that
         // of this decode.
-        self.in_own_space(latents);
+        self.in_own_space(latents)?;
         let latents = &latents.latents;
         self.vae.free_unless(&decode.request(latents.size(), latents.space(self.vae.config()), output));
         let before = self.begin(cancel);
@@ -70,7 +70,7 @@ impl WebVae {
             ("height", size.height.into()),
             ("data", data.unwrap_or(JsValue::UNDEFINED)),
             ("picture", picture),
-            ("report", self.report(before, run, fallback)),
+            ("report", self.report(before, run, fallback, None)),
         ]))
     }
 }

@@ -6,8 +6,7 @@ use wasm_bindgen::prelude::*;
 use super::Result;
 use super::images::WebImages;
 use super::options::{WebOptions, WebOutput};
-use super::vae::{Cancel, Listener, WebVae, object};
-use crate::error::Error;
+use super::vae::{Cancel, Listener, WebVae, object, unscaled_model};
 use crate::model::config::LatentSpace;
 use crate::tensor::HostTensor;
 use crate::vae::{Encoded, Posterior};
@@ -34,7 +33,7 @@ impl WebVae {
         let Encoded { moments, run, fallback } =
             self.vae.encode_with(images.images.at(options.index), &encode, &mut control).await?;
         let (tensor, unscaled) = self.wanted(moments, &options)?;
-        Ok(encoded_js(tensor, &[], unscaled, self.report(before, run, fallback)))
+        Ok(encoded_js(tensor, &[], unscaled, self.report(before, run, fallback, None)))
     }
 }
 
@@ -56,8 +55,7 @@ impl WebVae {
     /// the VAE's own may lack the diffusion model's scale.
     pub(super) fn given_space(&self, options: &WebOptions) -> Result<LatentSpace> {
         if options.unscaled == Some(false) && self.space == LatentSpace::Vae {
-            let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");
-            return Err(Error::input("latents that are scaled", expected, found).into());
+            return Err(unscaled_model().into());
         }
         let space = options.unscaled.map_or(self.space, LatentSpace::from_unscaled);
         if space == LatentSpace::Vae && options.output != WebOutput::Moments {

@@ -7,8 +7,9 @@ use wasm_bindgen::prelude::*;
 use super::Result;
 use super::source::{JsSource, MOST_BYTES, Rejection, Source};
 use crate::error::Error;
-use crate::io::read_latents;
+use crate::io::{StoredSpace, read_latents};
 use crate::model::config::{AutoencoderConfig, LatentSpace};
+use crate::model::networks::encoded_channels;
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::Latents;
 
@@ -29,7 +30,7 @@ impl WebLatents {
             return Err(Error::HostMemory { what: "latents".to_owned(), needed: Bytes(bytes) }.into());
         }
         let tensor = HostTensor { shape: extents(shape), data: data.to_vec() };
-        Ok(Self { latents: Latents::new(tensor)? })
+        Ok(Self { latents: Latents::new(tensor)?.in_space(StoredSpace::Unstated) })
     }
 
     /// Reads latents from a .safetensors, .latent or .npy file.
@@ -51,13 +52,13 @@ impl WebLatents {
             reason = "an offset; out of range saturates"
         )]
         let offset = offset as u64;
-        Ok(Self { latents: Latents::foreign(buffer, offset, &extents(shape))? })
+        let latents = Latents::foreign(buffer, offset, &extents(shape))?;
+        Ok(Self { latents: latents.in_space(StoredSpace::Unstated) })
     }
 
-    /// Marks the latents as the VAE's own: without the diffusion model's scale.
-    #[wasm_bindgen(js_name = asUnscaled)]
-    pub fn into_unscaled(self) -> Self {
-        Self { latents: self.latents.in_space(LatentSpace::Vae) }
+    /// Marks the latents as the VAE's own, without the diffusion model's scale, or as scaled.
+    pub fn stated(self, unscaled: bool) -> Self {
+        Self { latents: self.latents.in_space(LatentSpace::from_unscaled(unscaled)) }
     }
 
     /// Returns the shape, `[n, c, h, w]`.
@@ -76,6 +77,7 @@ pub(super) fn latent_facts(config: &AutoencoderConfig, space: LatentSpace) -> Va
     json!({
         "in_channels": config.in_channels,
         "out_channels": config.out_channels,
+        "has_distribution": encoded_channels(config) > config.latent_channels,
         "latent_channels": config.channels(space),
         "pixels_per_latent": config.latent_factor(space),
         "decoded_pixels_per_latent": config.decoded_factor(space),

@@ -15,10 +15,12 @@ use super::latents::{WebLatents, latent_facts};
 use super::supposed::Supposed;
 use super::{Result, from_js, to_js};
 use crate::device::Device;
+use crate::error::Error;
 use crate::execution::{Control, Progress, RunReport};
+use crate::io::StoredSpace;
 use crate::model::config::LatentSpace;
 use crate::tensor::Bytes;
-use crate::vae::{Fallback, LoadOptions, Vae};
+use crate::vae::{Fallback, LoadOptions, Plans, Vae};
 
 /// A flag that stops a decode or an encode between two submissions.
 #[wasm_bindgen]
@@ -97,10 +99,19 @@ pub(super) type Compiled = (usize, Duration);
 
 impl WebVae {
     /// Says that `latents` are the VAE's own, if the model was loaded for those.
-    pub(super) fn in_own_space(&self, latents: &mut WebLatents) {
+    ///
+    /// # Errors
+    /// If the latents say that they are the diffusion model's.
+    pub(super) fn in_own_space(&self, latents: &mut WebLatents) -> Result<()> {
         if self.space == LatentSpace::Vae {
-            latents.latents.set_space(LatentSpace::Vae);
+            let latents = &mut latents.latents;
+            let is_stated = latents.stored_space() != StoredSpace::Unstated;
+            if is_stated && latents.space(self.vae.config()) == LatentSpace::Model {
+                return Err(unscaled_model().into());
+            }
+            latents.set_space(LatentSpace::Vae);
         }
+        Ok(())
     }
 
     /// Starts to measure a job that `cancel` stops. Returns the pipelines so far.
@@ -112,11 +123,18 @@ impl WebVae {
         self.device.compiled()
     }
 
-    /// Returns the report of a job since [`Self::begin`] returned `before`.
-    pub(super) fn report(&self, before: Compiled, run: RunReport, fallback: Option<Fallback>) -> JsValue {
+    /// Returns the report of a job since [`Self::begin`] returned `before`. `plans` are those of a
+    /// clip, which are all prepared while it runs.
+    pub(super) fn report(
+        &self,
+        before: Compiled,
+        run: RunReport,
+        fallback: Option<Fallback>,
+        plans: Option<&Plans>,
+    ) -> JsValue {
         let (compiled, time) = self.device.compiled();
         to_js(&Report {
-            predicted_peak_bytes: self.vae.predicted_peak(),
+            predicted_peak_bytes: self.vae.predicted_peak().max(plans.map(Plans::peak)),
             measured_peak_bytes: self.device.ledger().peak(),
             compiled: compiled - before.0,
             compile_seconds: time.saturating_sub(before.1).as_secs_f64(),
@@ -125,6 +143,12 @@ impl WebVae {
             run,
         })
     }
+}
+
+/// Makes the error for scaled latents with a model that may lack their scale.
+pub(super) fn unscaled_model() -> Error {
+    let (expected, found) = ("a model that was loaded without \"unscaled\"", "one that was loaded with it");
+    Error::input("latents that are scaled", expected, found)
 }
 
 /// A listener that passes progress to a JavaScript function.

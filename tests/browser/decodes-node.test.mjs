@@ -125,3 +125,66 @@ describe('latents as a file', () => {
     assert.deepEqual([...(await vae.decode(file, RAW)).data], [...(await vae.decode(latents, RAW)).data]);
   });
 });
+
+describe('the scale of latents', () => {
+  const image = { data: fill('image', 3 * 32 * 24, 0, 0.5), shape: [1, 3, 24, 32] };
+  const input = (/** @type {RegExp} */ message) => ({ name: 'WgvaeError', code: 'input', message });
+
+  it('is that which they state, in every form', async () => {
+    const { data, shape } = await vae.encode(image, { unscaled: true });
+    const decoded = async (/** @type {any} */ latents) => [...(await vae.decode(latents, RAW)).data];
+    const [own, scaled] = [await decoded({ data, shape, unscaled: true }), await decoded({ data, shape })];
+    assert.notDeepEqual(own, scaled);
+    const tensor = { data, dims: shape, type: 'float32', location: 'cpu' };
+    assert.deepEqual(await decoded({ ...tensor, unscaled: true }), own);
+    assert.deepEqual(await decoded(tensor), scaled);
+    assert.deepEqual(await decoded({ data, shape, unscaled: false }), scaled);
+    await assert.rejects(decoded({ data, shape, unscaled: 'false' }), input(/^unscaled of the latents: expected true or false, found "false"$/));
+  });
+
+  it('is not taken for the VAE\'s own against what they state', async () => {
+    const { config } = await fixture('toy_odd');
+    const latents = await vae.encode(image);
+    const file = await vae.encode(image, { output: 'safetensors' });
+    const own = await wgvae.createVae({ model: new Uint8Array(modelFile(config, { encoder: true })), config, device: 'cpu', unscaled: true });
+    try {
+      const message = /latents that are scaled: expected a model that was loaded without "unscaled"/;
+      for (const stated of [latents, file]) await assert.rejects(own.decode(stated, RAW), input(message));
+      const { data, shape } = latents;
+      assert.deepEqual([...(await own.decode({ data, shape }, RAW)).data], [...(await vae.decode({ data, shape, unscaled: true }, RAW)).data]);
+    } finally {
+      await own.destroy();
+    }
+  });
+});
+
+describe('options of an encode without a meaning', () => {
+  const image = { data: fill('image', 3 * 32 * 24, 0, 0.5), shape: [1, 3, 24, 32] };
+
+  it('are errors', async () => {
+    const refused = (/** @type {any} */ options, /** @type {string} */ message) => assert.rejects(vae.encode(image, options), { code: 'input', message });
+    await refused({ seed: 1 }, 'seed: expected use with output "sample" or a file, found it with output "mode"');
+    await refused({ seed: 1, output: 'moments' }, 'seed: expected use with output "sample" or a file, found it with output "moments"');
+    await refused({ unscaled: false, output: 'moments' }, "unscaled: expected true or nothing for moments, which are the VAE's own, found false");
+    const { checkResult } = await import(`${new URL('web/src/encoding.js', `file://${DIST}/`)}`);
+    checkResult({ output: 'moments' }, vae.info);
+    const tiny = { has_distribution: false };
+    assert.throws(() => checkResult({ output: 'moments' }, tiny), { code: 'input', message: /^output: expected "mode", because this encoder gives the latents themselves/ });
+  });
+});
+
+describe('a model of which the weights do not tell everything', () => {
+  it('is opened with a notice of what is assumed', async () => {
+    const { config } = await fixture('toy_odd');
+    const unpublished = JSON.stringify({ ...JSON.parse(config), block_out_channels: [32, 64, 64, 64], norm_num_groups: 8 });
+    const model = new Uint8Array(modelFile(unpublished, { encoder: true }));
+    /** @type {string[]} */
+    const said = [];
+    const onNotice = (/** @type {import('../../web/src/index.js').Notice} */ { code, message }) => said.push(`${code}: ${message}`);
+    const opened = await wgvae.createVae({ model, device: 'cpu', unscaled: true, onNotice });
+    await opened.destroy();
+    assert.match(said.join(), /^assumed: .*weights do not tell norm_num_groups: 32 are assumed/);
+    assert.match(`${(await wgvae.inspect({ model })).assumed}`, /32 are assumed/);
+    assert.equal((await wgvae.inspect({ model, config: unpublished })).assumed, null);
+  });
+});

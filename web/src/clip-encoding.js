@@ -6,7 +6,7 @@ import { encodedLatents } from './clip-lengths.js';
 import { ClipPictures } from './clip-pictures.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { picturesNow } from './copies.js';
-import { OF_PARTS, OF_PLANS } from './encoding.js';
+import { checkResult, OF_PARTS, OF_PLANS } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkRequest } from './fit.js';
 import { Values } from './iterate.js';
@@ -59,6 +59,7 @@ export class ClipEncoding {
     const loaded = this.#loaded;
     loaded.throwIfDestroyed();
     checkOptions(given, OF_CLIPS);
+    checkResult(given, loaded.info);
     checkRequest(given);
     const options = { ...given, signal: either(given.signal, stop) };
     const { pad, output, seed, unscaled, memoryBudget } = options;

@@ -4,6 +4,7 @@
 
 import { mismatch } from './errors.js';
 import { isIterable, Values } from './iterate.js';
+import { stated } from './latents.js';
 import { isTensor, valuesOf } from './onnx.js';
 import { kindOf, openSource } from './sources.js';
 import { toFloats } from './tensors.js';
@@ -15,7 +16,7 @@ import { toFloats } from './tensors.js';
  * @typedef {object} ClipFrames
  * @property {number} width of a frame, latents
  * @property {number} height
- * @property {boolean} unscaled
+ * @property {boolean} [unscaled] if the latents tell it
  * @property {number} [count] of frames, if it is known
  * @property {() => Promise<Latents | undefined>} next returns the next frame; undefined after the
  * last
@@ -71,7 +72,7 @@ export async function openClipLatents({ wasm, engine, info }, input, parts, acce
  * @returns {Promise<import('./index.js').ClipLatents | undefined>}
  */
 async function arrayOf(input) {
-  if (isTensor(input)) return valuesOf(input, 'latents');
+  if (isTensor(input)) return { ...await valuesOf(input, 'latents'), unscaled: /** @type {any} */ (input).unscaled };
   return typeof input === 'object' && input !== null && 'data' in input ? input : undefined;
 }
 
@@ -90,7 +91,7 @@ function each(frames, read) {
  * @param {number} channels
  * @returns {ClipFrames}
  */
-function ofArray(wasm, { data, shape, unscaled = false }, channels) {
+function ofArray(wasm, { data, shape, unscaled }, channels) {
   const [c, frames, height, width] = axesOf(shape, channels);
   const floats = toFloats(data);
   if (!floats) throw mismatch('input', 'latents', 'a Float32Array, a Float16Array or a Uint16Array of half floats', kindOf(data));
@@ -102,8 +103,7 @@ function ofArray(wasm, { data, shape, unscaled = false }, channels) {
       const start = (channel * frames + index) * plane;
       own.set(floats.subarray(start, start + plane), channel * plane);
     }
-    const latents = wasm.Latents.fromArray(own, Uint32Array.of(1, c, height, width));
-    return unscaled ? latents.asUnscaled() : latents;
+    return stated(wasm.Latents.fromArray(own, Uint32Array.of(1, c, height, width)), { unscaled });
   };
   return { width, height, unscaled, count: frames, next: each(frames, frame), free: () => {} };
 }
@@ -132,7 +132,7 @@ async function ofParts(wasm, parts, signal, channels) {
     const { width, height, unscaled } = part;
     const next = async () => {
       for (; part; part = await open()) {
-        const isLike = part.width === width && part.height === height && part.unscaled === unscaled;
+        const isLike = part.width === width && part.height === height && isUnscaled(part) === isUnscaled({ unscaled });
         if (!isLike) throw mismatch('input', `part ${count} of the latents`, `${said({ width, height, unscaled })}, as the first`, said(part));
         const frame = await part.next();
         if (frame) return frame;
@@ -157,7 +157,12 @@ function framesOf(parts) {
   return Number.isInteger(frames) ? frames : undefined;
 }
 
-/** @param {{ width: number, height: number, unscaled: boolean }} part */
+/** @param {{ unscaled?: boolean }} latents */
+function isUnscaled({ unscaled }) {
+  return unscaled ?? false;
+}
+
+/** @param {{ width: number, height: number, unscaled?: boolean }} part */
 function said({ width, height, unscaled }) {
   return `${width}x${height} latents ${unscaled ? 'of the VAE\'s own' : 'in the diffusion model\'s scale'}`;
 }

@@ -85,7 +85,7 @@ export class Clips {
     let run;
     let index = 0;
     try {
-      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip({ ...JOB, width: latents.width, height: latents.height, unscaled: latents.unscaled || undefined, ...moduleOptions() }));
+      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip({ ...JOB, width: latents.width, height: latents.height, unscaled: latents.unscaled, ...moduleOptions() }));
       // Read before the decode's turn: latents may come from an encode, which waits for its own
       // turn.
       for (;;) {

@@ -67,8 +67,9 @@ function tensorNow(input) {
   const tensor = isTensor(input) ? valuesInMemory(input) : input;
   if (!tensor || !Array.isArray(tensor.shape)) return input;
   const shape = [...tensor.shape];
-  if ('buffer' in tensor) return { buffer: tensor.buffer, shape, offset: tensor.offset };
-  return 'data' in tensor ? { data: arrayNow(tensor.data), shape, unscaled: tensor.unscaled } : input;
+  const { unscaled } = input;
+  if ('buffer' in tensor) return { buffer: tensor.buffer, shape, offset: tensor.offset, unscaled };
+  return 'data' in tensor ? { data: arrayNow(tensor.data), shape, unscaled } : input;
 }
 
 /** @param {any} image */

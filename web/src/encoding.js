@@ -3,6 +3,7 @@
 
 import { pictureNow } from './copies.js';
 import { isCount } from './counts.js';
+import { mismatch } from './errors.js';
 import { checkRequest, OF_SIZES } from './fit.js';
 import { openImages } from './images.js';
 import { FILES } from './latents-file.js';
@@ -35,6 +36,19 @@ const OF_ENCODES = {
  */
 export const OF_PARTS = Object.fromEntries(Object.entries({ ...OF_ENCODES, output: oneOf(...RESULTS) }).filter(([name]) => name !== 'index'));
 
+/**
+ * Throws for options that the form of the result leaves without a meaning, or that the model cannot
+ * give.
+ * @param {{ output?: string, seed?: number, unscaled?: boolean }} options
+ * @param {{ has_distribution: boolean }} info
+ */
+export function checkResult({ output = 'mode', seed, unscaled }, { has_distribution }) {
+  if (seed !== undefined && output !== 'sample' && !(output in FILES)) throw mismatch('input', 'seed', 'use with output "sample" or a file', `it with output "${output}"`);
+  if (output !== 'moments') return;
+  if (unscaled === false) throw mismatch('input', 'unscaled', 'true or nothing for moments, which are the VAE\'s own', 'false');
+  if (!has_distribution) throw mismatch('input', 'output', '"mode", because this encoder gives the latents themselves', '"moments"');
+}
+
 /** Encoding by a loaded model. */
 export class Encoding {
   #loaded;
@@ -60,6 +74,7 @@ export class Encoding {
   async encode(input, options = {}) {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, OF_ENCODES);
+    checkResult(options, this.#loaded.info);
     checkRequest(options);
     const [{ picture, free }, asked] = [pictureNow(input), { ...options }];
     const { output = 'mode', seed } = asked;

@@ -171,7 +171,8 @@ class Opening {
 
   /** @param {ImageBitmap | HTMLCanvasElement | OffscreenCanvas} source */
   drawable(source) {
-    return this.#fromStrips(source, (part) => (this.#channels === 4 ? straightStripsOf(source, part) : stripsOf(source, part)));
+    const straight = (/** @type {import('./pixels.js').Part} */ part) => straightStripsOf(source, part);
+    return this.#channels === 4 ? this.#fromStrips(source, straight) : this.#fromStrips(source, (part) => stripsOf(source, part), straight);
   }
 
   /** @param {ImageData} image */
@@ -185,11 +186,12 @@ class Opening {
   /**
    * @param {import('./fit.js').Size} source
    * @param {Strips} strips
+   * @param {Strips} [straight] strips to read instead if the picture turns out to be transparent
+   * @returns {Promise<Images>}
    */
-  async #fromStrips({ width, height }, strips) {
+  async #fromStrips({ width, height }, strips, straight) {
     const whole = { width, height };
     const { scaled, part } = fitted(whole, this.#request, this.#factor);
-    this.#tellSize(whole, scaled, part);
     const area = part.width * part.height;
     const picture = new this.#wasm.Picture(Uint32Array.of(this.#channels, part.height, part.width));
     let isTransparent = false;
@@ -207,6 +209,11 @@ class Opening {
       picture.free();
       throw error;
     }
+    if (isTransparent && straight) {
+      picture.free();
+      return this.#fromStrips(whole, straight);
+    }
+    this.#tellSize(whole, scaled, part);
     if (isTransparent) this.#access.notify({ code: 'transparent', message: 'the picture lets through what is behind it: that is left out' });
     return picture.finish();
   }

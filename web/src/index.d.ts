@@ -803,8 +803,8 @@ export interface Vae extends Decoder, Encoder {}
 export type LatentsInput =
   | FileInput
   | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[]; unscaled?: boolean }
-  | { buffer: GPUBuffer; shape: readonly number[]; offset?: number }
-  | OnnxTensor;
+  | { buffer: GPUBuffer; shape: readonly number[]; offset?: number; unscaled?: boolean }
+  | (OnnxTensor & { unscaled?: boolean });
 
 /** A Float16Array, in browsers that have it. */
 export interface HalfArray extends ArrayLike<number> {
@@ -839,15 +839,15 @@ export interface OnnxTensor {
  *   onnxruntime-web or transformers.js, or in a .safetensors (a tensor `image`) or .npy file.
  *
  * A model with `info.in_channels` of 4 also takes values of shape [n, 4, h, w], and the opacity of
- * pictures. It takes pictures without opacity as opaque ones. Colours are not multiplied by alpha:
- * those of an ImageData stay exact, and so do those of a file or an ImageBitmap in browsers that
- * read them by WebGL 2 or by a VideoFrame. Elsewhere 8 bits for colours times alpha round them, and
- * pixels that are fully transparent become black. A canvas for 2D drawing does so by itself, and so
- * does an ImageBitmap made without `premultiplyAlpha: 'none'`.
+ * pictures. It takes pictures without opacity as opaque ones. Other models ignore opacity.
+ *
+ * Colours are not multiplied by alpha: those of an ImageData stay exact, and so do those of a file
+ * or an ImageBitmap in browsers that read them by WebGL 2 or by a VideoFrame. Elsewhere 8 bits for
+ * colours times alpha round them, and pixels that are fully transparent become black. A canvas for
+ * 2D drawing does so by itself, and so does an ImageBitmap made without `premultiplyAlpha: 'none'`.
  *
  * Pictures are turned the right way up, and keep the colours of their file: no colour profile is
- * applied. Other models ignore transparency; browsers give black for pixels that are fully
- * transparent. Sides are cropped, by equal parts, to multiples of `info.pixels_per_latent`, and
+ * applied. Sides are cropped, by equal parts, to multiples of `info.pixels_per_latent`, and
  * `onNotice` says so; `width` and `height` of {@link EncodeOptions} resize instead. Values are
  * encoded as they are: the model ignores or pads the rows and columns at the bottom and right that
  * fill no latent.
@@ -1120,6 +1120,8 @@ export interface Progress {
  * - `fallback`: an allocation failed, and a plan that needs less memory was used.
  * - `cpu`: there is no WebGPU, or it has no adapter, so the CPU computes, many times slower.
  * - `threads`: threads on the CPU could not be started, so one computes.
+ * - `assumed`: neither the weights nor a `config` tell a property of the model, such as the number
+ *   of groups of its norms, so the usual one is assumed.
  * - `cropped`: borders of a picture are not encoded. Of a clip: told once for each size of its
  *   pictures.
  * - `resized`: a picture is resized as `width`, `height` and `fit` ask, to the size in the message.
@@ -1130,7 +1132,7 @@ export interface Progress {
  *   are. Of a clip: told once.
  */
 export interface Notice {
-  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'threads' | 'cropped' | 'resized' | 'transparent' | 'range';
+  code: 'no-ranges' | 'waiting' | 'cache-full' | 'device-recovered' | 'fallback' | 'cpu' | 'threads' | 'assumed' | 'cropped' | 'resized' | 'transparent' | 'range';
   message: string;
   /** Length of the file, bytes, for `no-ranges`, if the server tells it. */
   bytes?: number;
@@ -1155,6 +1157,8 @@ export interface ModelFacts {
   in_channels: 3 | 4;
   /** Channels of decoded pictures: 3, or 4 with opacity. */
   out_channels: 3 | 4;
+  /** True if the encoder gives a distribution, as `sample` and `moments` need. */
+  has_distribution: boolean;
   /**
    * Channels of the diffusion model's latents, or of the VAE's own if the model was created with
    * `unscaled`.
@@ -1204,6 +1208,11 @@ export interface ModelFacts {
   encoder: boolean;
   /** True if the files have a decoder. */
   decoder: boolean;
+  /**
+   * A warning about what is assumed because neither the weights nor a `config` tell it: the number
+   * of groups of norms. Otherwise null.
+   */
+  assumed: string | null;
   /** Configuration of the network, with diffusers' names. */
   config: Record<string, unknown>;
 }

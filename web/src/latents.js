@@ -4,6 +4,7 @@
 
 import { mismatch } from './errors.js';
 import { bufferOf, isTensor, valuesOf } from './onnx.js';
+import { checkValue, FLAG } from './options.js';
 import { kindOf, openSource } from './sources.js';
 import { checkedFloats, elements } from './tensors.js';
 
@@ -28,13 +29,21 @@ export async function openLatents(wasm, input, access) {
     }
   }
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'latents', 'a file, a tensor or a GPU buffer', kindOf(input));
-  if (isTensor(input)) return fromTensor(wasm, input);
-  if ('buffer' in input) return fromBuffer(wasm, input);
-  if ('data' in input) {
-    const latents = fromArray(wasm, input.data, input.shape);
-    return input.unscaled ? latents.asUnscaled() : latents;
-  }
+  if (isTensor(input)) return stated(await fromTensor(wasm, input), input);
+  if ('buffer' in input) return stated(fromBuffer(wasm, input), input);
+  if ('data' in input) return stated(fromArray(wasm, input.data, input.shape), input);
   throw mismatch('input', 'latents', '{ data, shape }, { buffer, shape }, a tensor or a file', kindOf(input));
+}
+
+/**
+ * Marks latents as the VAE's own or as scaled, if `input` says which.
+ * @param {import('../pkg/wgvae.js').Latents} latents
+ * @param {{ unscaled?: boolean }} input
+ */
+export function stated(latents, { unscaled }) {
+  if (unscaled === undefined) return latents;
+  checkValue('unscaled of the latents', unscaled, FLAG);
+  return latents.stated(unscaled);
 }
 
 /**

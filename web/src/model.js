@@ -76,7 +76,10 @@ export async function openModel(wasm, options, directions, access) {
   const { text, sources, family } = await openFiles(options, access);
   try {
     const counted = sources.map((source) => new CountedSource(source));
-    return new Model(await wasm.Checkpoint.open(counted, text, family, directions, options.clips ?? false, options.previewRate ?? false, options.border), counted);
+    const checkpoint = await wasm.Checkpoint.open(counted, text, family, directions, options.clips ?? false, options.previewRate ?? false, options.border);
+    const message = checkpoint.info().assumed;
+    if (message) access.notify({ code: 'assumed', message });
+    return new Model(checkpoint, counted);
   } catch (error) {
     for (const source of sources) source.release?.();
     throw error;
