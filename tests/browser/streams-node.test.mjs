@@ -37,6 +37,25 @@ globalThis.addEventListener = (type, listener) => parentPort.addEventListener(ty
 import(${JSON.stringify(`file://${DIST}/web/src/worker-host.js`)});
 `;
 
+/** A browser's worker, as far as the package uses one. */
+class WebWorker {
+  #thread = new Worker(THREAD, { eval: true });
+
+  /** @param {any[]} parameters */
+  postMessage(...parameters) {
+    this.#thread.postMessage(parameters[0], parameters[1]);
+  }
+
+  /** @param {string} type @param {(event: { data: unknown }) => void} listener */
+  addEventListener(type, listener) {
+    this.#thread.on(type, (data) => listener({ data }));
+  }
+
+  terminate() {
+    return this.#thread.terminate();
+  }
+}
+
 /**
  * Returns a stream that gives pictures and then no more without an end, and what became of it.
  * @param {any[]} given
@@ -67,8 +86,9 @@ describe('a clip', () => {
   let vae;
   /** One model, here and in a thread. @type {Record<string, any>} */
   const models = {};
-  /** @type {Worker} */
-  let thread;
+  const worker = new WebWorker();
+  /** Functions of wgvae/worker, and options of the model. @type {any[]} */
+  let [client, options] = [];
   /** The clip's latents and frames. @type {import('../../web/src/index.js').EncodedPart[]} */
   const parts = [];
   /** @type {number[][]} */
@@ -81,15 +101,9 @@ describe('a clip', () => {
     wgvae = await import(`${new URL('web/src/index.js', `file://${DIST}/`)}`);
     const { config } = await clipFixture('clip_wan');
     const onProgress = (/** @type {import('../../web/src/index.js').Progress} */ { phase, part }) => progress.add(`${phase} ${part}`);
-    const options = /** @type {const} */ ({ model: new Uint8Array(clipModelFile(config, { encoder: true })), config, device: 'cpu', clips: true, precision: 'f32' });
+    options = /** @type {const} */ ({ model: new Uint8Array(clipModelFile(config, { encoder: true })), config, device: 'cpu', clips: true, precision: 'f32' });
     vae = await wgvae.createVae({ ...options, onProgress });
-    const client = await import(`${new URL('web/src/worker.js', `file://${DIST}/`)}`);
-    thread = new Worker(THREAD, { eval: true });
-    /** @type {any} */
-    const worker = {
-      postMessage: (/** @type {[unknown, any[]]} */ ...parameters) => thread.postMessage(...parameters),
-      addEventListener: (/** @type {string} */ type, /** @type {(event: { data: unknown }) => void} */ listener) => thread.on(type, (data) => listener({ data })),
-    };
+    client = await import(`${new URL('web/src/worker.js', `file://${DIST}/`)}`);
     Object.assign(models, { here: vae, worker: await client.createVae({ ...options, worker }) });
     for await (const part of vae.encodeClip(PICTURES)) parts.push(part);
     afterEncode = vae.ledger().current;
@@ -100,7 +114,7 @@ describe('a clip', () => {
   });
   after(async () => {
     await Promise.all(Object.values(models).map((model) => model.destroy()));
-    await thread.terminate();
+    await worker.terminate();
   });
   beforeEach(() => progress.clear());
 
@@ -281,6 +295,41 @@ describe('a clip', () => {
       assert.equal(seen.cancels, 0, 'a stream of another reader');
       await assert.rejects(model.encodeClip(locked).next(), /^WgvaeError: .*: expected a stream that nobody else reads, found a locked one$/);
       await assert.rejects(model.clip(locked, { output: 'raw' }).next(), /^WgvaeError: latents: expected a stream that nobody else reads, found a locked one$/);
+    }
+  });
+
+  it('ends with its model, also where a worker of its own ends with that', { timeout: 120_000 }, async (t) => {
+    t.after(() => Reflect.deleteProperty(globalThis, 'Worker'));
+    Object.assign(globalThis, { Worker: WebWorker });
+    for (const create of [wgvae.createVae, client.createVae]) {
+      const model = await create(options);
+      const ended = /^WgvaeError destroyed$/;
+      const said = (/** @type {Promise<any>} */ next) => next.then(({ done }) => `done: ${done}`, ({ name, code }) => `${name} ${code}`);
+      const [waiting, decoded, chained] = [stalledStream([PICTURES[0]]), stalledStream([parts[0]]), stalledStream([PICTURES[0]])];
+      let isOver = false;
+      function* endless() {
+        try {
+          for (;;) yield PICTURES[0];
+        } finally {
+          isOver = true;
+        }
+      }
+      const [between, left] = [model.encodeClip(endless()), model.clip(parts, { output: 'raw' })];
+      await Promise.all([between.next(), left.next()]);
+      const generators = [model.encodeClip(waiting.stream), model.clip(decoded.stream, { output: 'raw' })];
+      const reader = model.clipStream(model.encodeClip(chained.stream), { output: 'raw' }).getReader();
+      for (const each of [...generators, { next: () => reader.read() }]) await each.next();
+      const pending = [...generators.map((each) => said(each.next())), said(reader.read())];
+      await Promise.all([waiting, decoded, chained].map(({ stalled }) => stalled));
+      for await (const _ of model.clip(parts, { output: 'raw' })) {
+        await model.destroy();
+        break;
+      }
+      for (const each of await Promise.all(pending)) assert.match(each, ended);
+      assert.match(await said(between.next()), ended);
+      assert.equal((await left.return()).done, true);
+      assert.match(await said(model.clip(parts).next()), ended);
+      await until(() => isOver && [waiting, decoded, chained].every(({ seen }) => seen.cancels === 1), 'every source is told');
     }
   });
 

@@ -174,6 +174,43 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
     assert.deepEqual(found, { results: [true, true, true, true], width: 88, heard: 1 });
   });
 
+  it('ends its iterators and streams with the model, whose worker ends as well', async () => {
+    const found = await session.run(async (folder, clips, client) => {
+      const there = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));
+      const latents = `${folder}latents.safetensors`;
+      const decoder = await there.createDecoder({ device: 'cpu', model: `${folder}diffusion_pytorch_model.safetensors`, config: `${folder}config.json` });
+      const between = decoder.decodeEach(latents, { output: 'raw' });
+      await between.next();
+      for await (const _ of decoder.decodeEach(latents, { output: 'raw' })) {
+        await decoder.destroy();
+        break;
+      }
+      const code = async (/** @type {Promise<unknown>} */ call) => (await lab.outcome(call)).error?.code;
+      const each = [await code(between.next()), await code(decoder.decodeEach(latents).next())];
+      const vae = await there.createVae({ device: 'cpu', clips: true, model: `${clips}both.safetensors`, config: `${clips}config.json` });
+      let [isStalled, isCancelled] = [false, false];
+      const given = [lab.noise(16, 16)];
+      const source = new ReadableStream({
+        pull(controller) {
+          const next = given.shift();
+          if (next) return controller.enqueue(next);
+          isStalled = true;
+          return new Promise(() => {});
+        },
+        cancel: () => { isCancelled = true; },
+      }, { highWaterMark: 0 });
+      const reader = vae.clipStream(vae.encodeClip(source), { output: 'raw' }).getReader();
+      await reader.read();
+      const reading = code(reader.read());
+      await lab.until(() => isStalled);
+      await vae.destroy();
+      const stream = await reading;
+      await lab.until(() => isCancelled);
+      return { each, stream };
+    }, folder(), session.model(`${CLIPS}/`), CLIENT);
+    assert.deepEqual(found, { each: ['destroyed', 'destroyed'], stream: 'destroyed' });
+  });
+
   it('passes on what is wrong, as the package says it', async () => {
     const found = await session.run(async (folder, client) => {
       const { createDecoder } = /** @type {typeof import('../../web/src/worker.js')} */ (await import(client));

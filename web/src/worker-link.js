@@ -19,6 +19,11 @@ const ELSEWHERE = '; if the package comes from another origin, pass a `worker` o
  */
 const links = new WeakMap();
 
+/** Returns the error of calls to a model that is gone. */
+export function destroyed() {
+  return new WgvaeError('destroyed', 'the model was destroyed');
+}
+
 /**
  * Returns a link to the caller's worker, or to a new one, which ends with `end`.
  * @param {Worker | undefined} callers
@@ -26,10 +31,14 @@ const links = new WeakMap();
 export function reach(callers) {
   const worker = callers ?? startWorker();
   if (typeof worker?.postMessage !== 'function') throw mismatch('input', 'worker', 'a Worker', kindOf(worker));
+  const link = links.get(worker) ?? linkTo(worker, callers ? '' : ELSEWHERE);
   const end = () => {
-    if (!callers) worker.terminate();
+    if (callers) return;
+    // A worker that has ended answers nothing.
+    link.fail(destroyed());
+    worker.terminate();
   };
-  return { link: links.get(worker) ?? linkTo(worker, callers ? '' : ELSEWHERE), end };
+  return { link, end };
 }
 
 function startWorker() {

@@ -15,7 +15,7 @@ import { ON_DEVICE } from './outputs.js';
 import { either, orAborted } from './queue.js';
 import { stoppable } from './stoppable.js';
 import { transfer } from './transfer.js';
-import { ask, NEVER, reach } from './worker-link.js';
+import { ask, destroyed, NEVER, reach } from './worker-link.js';
 
 export { hub, transfer, WgvaeError };
 
@@ -144,7 +144,7 @@ async function create(directions, all) {
   } catch (error) {
     // An abort does not wait for the load, which may still succeed: nobody hears of it any more.
     release();
-    answer.then(({ id }) => link.call('ask', [id, 'destroy', []]).answer, () => {});
+    answer.then(({ id }) => link.call('ask', [id, 'destroy', []]).answer).catch(() => {});
     end();
     throw error;
   }
@@ -157,6 +157,8 @@ class Remote {
   #end;
   /** Decodes of which only the newest counts. */
   #latest = new Latest();
+  /** Aborted by `destroy`. */
+  #lifetime = new AbortController();
   /** @type {Promise<void> | undefined} */
   #destroyed;
 
@@ -282,6 +284,7 @@ class Remote {
   }
 
   destroy() {
+    if (!this.#destroyed) this.#lifetime.abort(destroyed());
     this.#destroyed ??= this.#ask('destroy', []).finally(this.#end);
     return this.#destroyed;
   }
@@ -343,8 +346,8 @@ class Remote {
     checkObject(options);
     checkValue('signal', options.signal ?? null, SIGNAL);
     if (ON_DEVICE.includes(options.output ?? '')) throw onDevice(options.output);
-    const signal = either(options.signal ?? undefined, stop);
-    const { answer, release } = this.#call(method, [await inputs()], { ...options, signal });
+    const signal = either(options.signal ?? undefined, either(stop, this.#lifetime.signal));
+    const { answer, release } = this.#call(method, [await orAborted(inputs(), signal)], { ...options, signal });
     try {
       const { value: values } = await orAborted(answer, signal);
       const nextOf = () => orAborted(closedIfLate(values.next(), signal), signal);
@@ -366,7 +369,7 @@ class Remote {
    * @param {CallOptions} [options]
    */
   #call(method, parameters, options) {
-    if (this.#destroyed && method !== 'destroy') throw new WgvaeError('destroyed', 'the model was destroyed');
+    if (method !== 'destroy') this.#lifetime.signal.throwIfAborted();
     checkValue('signal', options?.signal ?? null, SIGNAL);
     options?.signal?.throwIfAborted();
     return this.#link.call('ask', [this.#id, method, [...parameters, options]]);
