@@ -1,10 +1,13 @@
 // @ts-check
-// Decodes and encodes in Node on the CPU: the newest of several, each of a batch, and latents as
-// files.
+// Decodes and encodes in Node on the CPU: the newest of several, each of a batch, many at once, and
+// latents as files.
 
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { after, before, describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 
+import { orAborted } from '../../web/src/queue.js';
 import { fill, fixture, modelFile } from './fixtures.mjs';
 import { readNpy, readSafetensors, writeSafetensors } from './safetensors.mjs';
 import { startServer } from './server.mjs';
@@ -94,6 +97,42 @@ describe('decodeEach', () => {
     controller.abort(new Error('enough'));
     await assert.rejects(images.next(), /enough/);
     for (const name of ['canvas', 'index', 'replace']) await assert.rejects(vae.decodeEach(batch, /** @type {any} */ ({ [name]: 1 })).next(), { code: 'input', message: new RegExp(`^${name}: .*an option "${name}"`) });
+  });
+});
+
+describe('many models and calls at once', () => {
+  it('leave few listeners on signals, of which Node would warn', async (t) => {
+    /** @type {string[]} */
+    const warnings = [];
+    const hear = (/** @type {Error} */ { name }) => warnings.push(name);
+    process.on('warning', hear);
+    t.after(() => process.off('warning', hear));
+    const { config } = await fixture('toy_odd');
+    const models = [];
+    for (let count = 0; count < 12; count += 1) models.push(await wgvae.createVae({ model: new Uint8Array(modelFile(config, { encoder: true })), config, device: 'cpu' }));
+    const { signal } = new AbortController();
+    const decodes = models.flatMap((model) => Array.from({ length: 15 }, (_, index) => model.decode(batch, { ...RAW, signal: index % 2 ? signal : undefined })));
+    for (const { data } of await Promise.all(decodes)) assert.deepEqual([...data], pictures[0]);
+    await Promise.all(models.map((model) => model.destroy()));
+    await setImmediate();
+    assert.deepEqual(warnings, []);
+  });
+
+  it('all end by an abort, and leave no listener when they are done', async () => {
+    const [controller, reason] = [new AbortController(), new Error('enough')];
+    const { signal } = controller;
+    const calls = (/** @type {AbortSignal} */ signal) => Array.from({ length: 20 }, () => orAborted(new Promise(() => {}), signal));
+    const listeners = () => getEventListeners(signal, 'abort').length;
+    await Promise.all([2, 4].map((value) => orAborted(Promise.resolve(value), signal)));
+    await setImmediate();
+    assert.equal(listeners(), 0);
+    const pending = [...calls(signal), ...calls(signal)];
+    assert.equal(listeners(), 1);
+    controller.abort(reason);
+    const reasons = (await Promise.allSettled(pending)).map((call) => call.status === 'rejected' && call.reason);
+    assert.deepEqual(new Set(reasons), new Set([reason]));
+    await setImmediate();
+    assert.equal(listeners(), 0);
   });
 });
 

@@ -11,7 +11,7 @@ import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
 import { checkOptions, OF_MODELS } from './options.js';
 import { planned } from './plans.js';
-import { either, orAborted, Queue } from './queue.js';
+import { either, orAborted, Queue, whenAborted } from './queue.js';
 import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
 
@@ -58,7 +58,8 @@ async function load(options, directions, lifetime, signal) {
   const wasm = await startOn(kind, threads, options, access.notify);
   wasm.broken.throwIfAborted();
   // A broken module ends all running and later calls of this model.
-  wasm.broken.addEventListener('abort', () => lifetime.abort(wasm.broken.reason), { signal: lifetime.signal });
+  const leave = whenAborted(wasm.broken, () => lifetime.abort(wasm.broken.reason));
+  whenAborted(lifetime.signal, leave);
   if (without) access.notify({ code: 'cpu', message: `${without.message}; so the CPU computes, which takes many times as long` });
   const model = await openModel(wasm, options, directions, access);
   try {

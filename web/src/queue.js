@@ -43,9 +43,40 @@ export function orAborted(promise, signal) {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    const leave = whenAborted(signal, abort);
+    promise.then(resolve, reject).finally(leave);
   });
+}
+
+/**
+ * Functions that wait for an abort, by signal: each signal has one listener for all of them, as
+ * Node takes many listeners for a leak.
+ * @type {WeakMap<AbortSignal, Set<() => void>>}
+ */
+const waiting = new WeakMap();
+
+/** @param {Event} event */
+function callAll({ target }) {
+  const signal = /** @type {AbortSignal} */ (target);
+  const calls = waiting.get(signal);
+  waiting.delete(signal);
+  calls?.forEach((call) => call());
+}
+
+/**
+ * Calls `call` when the signal is aborted, unless the returned function is called before.
+ * @param {AbortSignal} signal
+ * @param {() => void} call
+ */
+export function whenAborted(signal, call) {
+  const calls = waiting.get(signal) ?? new Set();
+  waiting.set(signal, calls.add(call));
+  // A listener that is there already is not added again.
+  signal.addEventListener('abort', callAll, { once: true });
+  return () => {
+    calls.delete(call);
+    if (calls.size === 0) signal.removeEventListener('abort', callAll);
+  };
 }
 
 /**
