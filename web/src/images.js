@@ -1,10 +1,12 @@
 // @ts-check
 // Conversion of every kind of image that a caller may have to the wasm module's.
 
+import { isCount } from './counts.js';
 import { messageOf, mismatch, WgvaeError } from './errors.js';
 import { fitted, isResize } from './fit.js';
 import { Lanczos } from './lanczos.js';
 import { isTensor, valuesOf } from './onnx.js';
+import { checkValue } from './options.js';
 import { isFloats, isSvg, isWhole } from './picture-file.js';
 import { AS_IT_IS, planesOf, straightStripsOf, stripsOf, stripsOfData } from './pixels.js';
 import { bytesOf, kindOf, openSource } from './sources.js';
@@ -34,6 +36,9 @@ const HEAD_BYTES = 1 << 20;
  */
 const BEYOND = 1.5;
 
+/** @type {import('./options.js').Check} */
+const SIDE = [(value) => isCount(value) && value > 0, 'a whole number above 0'];
+
 /** Number of first bytes that tell pictures and arrays apart. */
 const MARK_BYTES = 16;
 
@@ -52,6 +57,7 @@ export async function openImages(wasm, input, access, facts, request) {
   if (isOneOf(input, ['ImageData']) || ('width' in input && 'data' in input && input.data instanceof Uint8ClampedArray)) return open.imageData(/** @type {any} */ (input));
   if ('shape' in input) return open.array(input.data, input.shape);
   if (isTensor(input)) return open.tensor(input);
+  if ('width' in input && 'data' in input) return open.imageData(/** @type {any} */ (input));
   // Values that are already decoded, or never were a file.
   if (isOneOf(input, ['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas'])) return open.drawable(/** @type {any} */ (input));
   if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'VideoFrame'])) {
@@ -177,8 +183,9 @@ class Opening {
 
   /** @param {ImageData} image */
   imageData(image) {
-    if (!(image.data instanceof Uint8ClampedArray)) throw mismatch('input', 'ImageData', 'one of bytes', `one of ${kindOf(image.data)}`);
     const { data, width, height } = image;
+    if (!(data instanceof Uint8ClampedArray)) throw mismatch('input', 'data of the picture', 'a Uint8ClampedArray of RGBA', kindOf(data));
+    for (const [name, side] of Object.entries({ width, height })) checkValue(`${name} of the picture`, side, SIDE);
     if (data.length !== 4 * width * height) throw mismatch('input', 'picture', `4 bytes for each of ${width}x${height} pixels`, `${data.length}`);
     return this.#fromStrips(image, (part) => stripsOfData(image, part));
   }
