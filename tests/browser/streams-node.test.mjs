@@ -390,6 +390,12 @@ describe('a clip', () => {
     assert.equal(`${heard.mock.calls.at(-1)?.arguments[0]}`, 'RangeError: of the listener');
   });
 
+  it('is planned for any form of its frames, wherever they are shown', () => {
+    const size = { width: COLUMNS, height: ROWS };
+    assert.deepEqual(vae.planClip(size), vae.planClip({ ...size, output: 'image-data' }));
+    assert.throws(() => vae.planClip({ ...size, output: /** @type {any} */ ('buffer') }), /^WgvaeError: output: expected one of bitmap, .*, found "buffer"$/);
+  });
+
   it('has times only as video', async () => {
     const first = (/** @type {any} */ options) => vae.clip(parts, options).next();
     await assert.rejects(first({ output: 'raw', fps: 16 }), /^WgvaeError: fps: expected the output video-frame beside it, found raw$/);

@@ -6,7 +6,7 @@ import { openClipLatents, partsOf } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { clipNow } from './copies.js';
 import { mismatch, wgvaeError } from './errors.js';
-import { checkOptions, LISTENER, SIGNAL } from './options.js';
+import { checkOptions, LISTENER, oneOf, SIGNAL } from './options.js';
 import { checkOutput, delivered, FRAMES, videoFrameOf } from './outputs.js';
 import { either, orAborted } from './queue.js';
 import { stoppable } from './stoppable.js';
@@ -14,7 +14,7 @@ import { stoppable } from './stoppable.js';
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
 
 /** Options of a plan. @type {import('./options.js').Checks} */
-const OF_PLANS = { width: undefined, height: undefined, output: undefined, memoryBudget: undefined, clipLatents: undefined };
+const OF_PLANS = { width: undefined, height: undefined, output: oneOf(...Object.keys(FRAMES)), memoryBudget: undefined, clipLatents: undefined };
 
 /** Frames per second of video, unless the caller says otherwise. */
 const FPS = 24;
@@ -42,7 +42,6 @@ export class Clips {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, OF_PLANS);
     const { width, height, memoryBudget, clipLatents, output = 'bitmap' } = options;
-    checkOutput(output, FRAMES);
     return this.#loaded.plan({ ...JOB, width, height, ...this.#moduleOptions({ memoryBudget, clipLatents, output }) });
   }
 
