@@ -48,8 +48,7 @@ inBrowsers({ clips: [GOLDEN] }, (session) => {
           peaks.push(new Set([planned, decoder.report?.predicted_peak_bytes, decoder.report?.measured_peak_bytes]).size);
         }
         const canvas = new OffscreenCanvas(1, 1);
-        // A canvas counts, not the form of a result without one.
-        await decoder.decode(latents, { canvas, output: 'texture' });
+        await decoder.decode(latents, { canvas });
         const drawn = [canvas.height, canvas.width];
         const { predicted_peak_bytes: here } = decoder.plan({ width, height });
         const limits = decoder.device && decoder.info.adapter.limits;

@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 
+import { WgvaeError, wgvaeError } from '../../web/src/errors.js';
 import { fixture, modelFile } from './fixtures.mjs';
 import { publish } from './hub-server.mjs';
 import { startServer } from './server.mjs';
@@ -54,6 +55,8 @@ describe('options', () => {
 
   it('are named, with the words that there are', async () => {
     const model = new Blob();
+    const found = (/** @type {any} */ value) => (typeof value === 'string' ? `"${value}"` : typeof value === 'object' ? value.constructor.name : value);
+    const ofWasm = 'wasm: expected an address, a request, a response, bytes or a compiled module, or these as { webgpu, cpu, threads }';
     /** @type {[object, string][]} */
     const wrong = [
       [{ precision: 'fp16' }, 'precision: expected one of auto, f32, f16, fast, found "fp16" (did you mean "f16"?)'],
@@ -65,12 +68,15 @@ describe('options', () => {
       [{ clips: 1 }, 'clips: expected true or false, found 1'],
       [{ memoryBudget: -1 }, 'memoryBudget: expected a whole number, found -1'],
       [{ powerPreference: 'low' }, 'powerPreference: expected one of high-performance, low-power, found "low" (did you mean "low-power"?)'],
+      ...['yes', 1, { foo: 1 }].map((cache) => /** @type {[object, string]} */ ([{ cache }, `cache: expected true, false or { limit }, found ${found(cache)}`])),
+      ...[3, { foo: 1 }, { cpu: 3 }, new Map()].map((wasm) => /** @type {[object, string]} */ ([{ wasm, device: 'cpu' }, `${ofWasm}, found ${found(wasm)}`])),
     ];
     for (const [options, message] of wrong) {
       assert.equal(await failure(() => wgvae.createDecoder({ model, ...options })), `WgvaeError input: ${message}`);
       assert.equal(await failure(() => wgvae.inspect({ model, ...options })), `WgvaeError input: ${message}`);
     }
     const size = { family: 'sd15', width: 64, height: 64 };
+    for (const call of [() => wgvae.families(3), () => wgvae.version(3), () => wgvae.planFor({ ...size, wasm: 3 })]) assert.equal(await failure(call), `WgvaeError input: ${ofWasm}, found 3`);
     assert.equal(await failure(() => wgvae.planFor({ ...size, precision: 'fp16' })), 'WgvaeError input: precision: expected one of auto, f32, f16, fast, found "fp16" (did you mean "f16"?)');
   });
 
@@ -86,7 +92,10 @@ describe('options', () => {
       [() => wgvae.preview(model, {}), /^family: expected text, found undefined$/],
       [() => wgvae.hub('a/b', { revisions: 'main' }), /^revisions: .*\(did you mean "revision"\?\)$/],
       [() => wgvae.hub('a/b', { variant: 'f16' }), /^variant: expected one of fp16, found "f16" \(did you mean "fp16"\?\)$/],
-      [() => wgvae.createDecoder({ model, device: 'webgp' }), /^device: .*, found webgp \(did you mean "webgpu"\?\)$/],
+      [() => wgvae.createDecoder({ model, device: 'webgp' }), /^device: .*, found "webgp" \(did you mean "webgpu"\?\)$/],
+      [() => wgvae.createDecoder({ model, device: {} }), /^device: expected a GPUDevice, or one of auto, webgpu, cpu, found Object$/],
+      [() => wgvae.tune({ device: {}, gpu: {} }), /^device: expected a GPUDevice, or none, found Object$/],
+      ...['nope', '/hub', 'ftp://a', 'localhost:80', 7].map((endpoint) => /** @type {[() => unknown, RegExp]} */ ([() => wgvae.hub('a/b', { endpoint }), /^endpoint: expected an http or https address, found ("[/:\w]+"|7)$/])),
       [() => worker.createDecoder({ model, signal: {} }), /^signal: expected an AbortSignal, found Object$/],
     ];
     for (const [call, message] of wrong) assert.match((await failure(call)).replace('WgvaeError input: ', ''), message);
@@ -104,12 +113,21 @@ describe('options', () => {
       [() => vae.decode(latents, { output: 'imagedata' }), /^output: .*found "imagedata" \(did you mean "image-data"\?\)$/],
       [() => vae.decode(latents, { output: 'raw', tiling: 'blended' }), /^tiling: expected one of exact, .*\(did you mean "blend"\?\)$/],
       [() => vae.decode(latents, { output: 'raw', signal: {} }), /^signal: expected an AbortSignal, found Object$/],
+      [() => vae.decode(latents, { canvas: {}, output: 'raw' }), /^output: expected none beside a canvas, found raw$/],
+      [() => vae.decode(latents, { canvas: {}, output: 'nonsense' }), /^output: expected one of bitmap, .*, found "nonsense"$/],
+      [() => vae.plan({ width: 8, height: 8, output: 'foo' }), /^output: expected one of bitmap, .*, found "foo"$/],
+      [() => vae.planClip({ width: 8, height: 8 }), /video/],
+      [() => vae.planClip({ width: 8, height: 8, output: 'texture' }), /^output: expected one of bitmap, .*, found "texture"$/],
       [() => vae.preview(latents, { output: 'raw', maxSize: 9 }), /^maxSize: .*\(did you mean "maxSide"\?\)$/],
       [() => vae.shapeOf(), /^latents: .*found undefined$/],
       [() => vae.shapeOf(latents, { signals: 1 }), /^signals: .*\(did you mean "signal"\?\)$/],
       [() => vae.plan(), /^options: expected an object, found undefined$/],
       [() => vae.plan({ width: 8, height: 8, budget: 1 }), /^budget: .*\(did you mean "memoryBudget"\?\)$/],
       [() => vae.encode(), /^picture: .*found undefined$/],
+      ...[['width', 88.5], ['width', '72'], ['height', -8], ['height', 0]].map(([side, value]) => /** @type {[() => unknown, RegExp]} */ ([
+        () => vae.encode({ data: new Uint8ClampedArray(4 * 64), width: 8, height: 8, [side]: value }), new RegExp(`^${side} of the picture: expected a whole number above 0, found "?${value}"?$`),
+      ])),
+      [() => vae.encode({ data: Buffer.alloc(4 * 64), width: 8, height: 8 }), /^data of the picture: expected a Uint8ClampedArray of RGBA, found Buffer$/],
       [() => vae.encode(latents, { output: 'latents' }), /^output: expected one of mode, sample, moments/],
       [() => vae.encode(latents, { seed: -1 }), /^seed: expected a whole number/],
       [() => vae.planEncode({ width: 8, heights: 8 }), /^heights: .*\(did you mean "height"\?\)$/],
@@ -118,6 +136,38 @@ describe('options', () => {
       [() => first(vae.encodeClip([], { pad: 'repat' })), /^pad: expected one of repeat, mirror, found "repat" \(did you mean "repeat"\?\)$/],
     ];
     for (const [call, message] of wrong) assert.match((await failure(call)).replace('WgvaeError input: ', ''), message);
+  });
+
+  it('say what is no config, no file, and no answer', async () => {
+    const wasm = await readFile(join(DIST, 'web/pkg/wgvae_bg.wasm'));
+    const said = async (/** @type {object} */ options) => (await failure(() => wgvae.inspect({ model: new Blob(['none']), wasm, ...options }))).replace('WgvaeError input: ', '');
+    for (const config of [new Response('{}'), Promise.resolve({}), new Map(), [], 7]) {
+      assert.equal(await said({ config }), `config: expected text, a plain object, a Blob, a URL or bytes, found ${typeof config === 'number' ? 'number' : config.constructor.name}`);
+    }
+    /** @type {Record<string, unknown>} */
+    const cyclic = {};
+    cyclic.self = cyclic;
+    for (const config of [cyclic, { sizes: 7n }]) assert.match(await said({ config }), /^config: expected an object that JSON can hold, found one that it cannot: .*$/);
+    class Config {
+      _class_name = 'AutoencoderTiny';
+      latent_channels = 4;
+    }
+    assert.equal(await failure(() => wgvae.planFor({ config: new Config(), width: 64, height: 64, wasm })), 'nothing', 'of a class');
+    const advice = /^URL: expected an address, found "m\/vae.safetensors"; for a file, pass a Blob, such as openAsBlob of node:fs makes$/;
+    assert.match(await said({ model: 'm/vae.safetensors' }), advice);
+    assert.match(await said({ config: 'm/vae.safetensors' }), advice);
+    for (const answer of [undefined, 'the file', {}]) {
+      const fetch = async () => answer;
+      const message = `fetch: expected a function that resolves to a Response, found ${answer === undefined ? 'undefined' : typeof answer === 'string' ? 'string' : 'Object'}`;
+      for (const options of [{ model: 'https://host/a' }, { model: wgvae.hub('a/b') }, { config: 'https://host/a' }]) assert.equal(await said({ ...options, fetch }), message);
+    }
+  });
+
+  it('leave errors of others as they are, whatever their code', () => {
+    const theirs = Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' });
+    assert.equal(wgvaeError(theirs), theirs);
+    const ours = wgvaeError(Object.assign(new Error('too small'), { code: 'budget', smallest: 7 }));
+    assert.deepEqual([ours instanceof WgvaeError, /** @type {any} */ (ours).smallest], [true, 7]);
   });
 
   it('say first that a text is no safetensors file, and what a tiny budget takes', async () => {

@@ -226,6 +226,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
         await code(() => any.encode(lab.noise(16, 16))),
         await code(() => any.decode(`${folder}latents.safetensors`, { output: 'texture' })),
         await code(() => any.decode(`${folder}latents.safetensors`, { canvas: lab.canvasOf(lab.noise(4, 4)) })),
+        await code(() => any.decode(`${folder}latents.safetensors`, { canvas: document.createElement('canvas'), output: 'raw' })),
       ];
       await decoder.destroy();
       return codes;
@@ -233,7 +234,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
     // Firefox logs that as well, even if the error was handled.
     if (session.kind === 'firefox') session.expectComplaint(/Loading Worker .*nowhere/);
     assert.deepEqual(found, [
-      [true, 'http', 404], [true, 'input', null], [true, 'internal', null], [true, 'input', null], [true, 'input', null], [true, 'input', null], [true, 'canvas', null],
+      [true, 'http', 404], [true, 'input', null], [true, 'internal', null], [true, 'input', null], [true, 'input', null], [true, 'input', null], [true, 'canvas', null], [true, 'input', null],
     ].map((line) => line.map((value) => value ?? null)));
   });
 

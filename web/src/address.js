@@ -16,11 +16,14 @@ export function startOfAddresses() {
   return start ?? globalThis.document?.baseURI ?? globalThis.location?.href;
 }
 
-/** @param {string | URL} input */
-export function parseUrl(input) {
+/**
+ * @param {string | URL} input
+ * @param {string} [advice] where no page is, and a path may be meant as that of a file
+ */
+export function parseUrl(input, advice = '') {
   try {
     return new URL(input, startOfAddresses());
   } catch (cause) {
-    throw mismatch('input', 'URL', 'an address', `"${input}"`, cause);
+    throw mismatch('input', 'URL', 'an address', `"${input}"${startOfAddresses() ? '' : advice}`, cause);
   }
 }

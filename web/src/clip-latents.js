@@ -2,11 +2,11 @@
 // Latents of a clip, frame by frame: from a file that is read as far as needed, from a caller's
 // array, or from parts that come one after the other. Shapes are [1, c, t, h, w] or [c, t, h, w].
 
-import { mismatch } from './errors.js';
+import { kindOf, mismatch } from './errors.js';
 import { isIterable, Values } from './iterate.js';
 import { stated } from './latents.js';
 import { isTensor, valuesOf } from './onnx.js';
-import { kindOf, openSource } from './sources.js';
+import { openSource } from './sources.js';
 import { toFloats } from './tensors.js';
 
 /** @typedef {import('./wasm.js').Wasm} Wasm */

@@ -2,8 +2,7 @@
 // Checks of numbers among callers' options. The module gets them as JSON, where NaN and Infinity
 // become null: a budget would become no budget.
 
-import { mismatch } from './errors.js';
-import { kindOf } from './sources.js';
+import { kindOf, mismatch } from './errors.js';
 
 /** @param {unknown} value */
 export function isCount(value) {

@@ -4,15 +4,15 @@
 import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { latentsNow } from './copies.js';
 import { checkCounts, checkSmallCounts } from './counts.js';
-import { mismatch, wgvaeError } from './errors.js';
+import { kindOf, mismatch, wgvaeError } from './errors.js';
 import { checkHostCanvas, show } from './host-canvas.js';
 import { areOnGpu, HEAD_BYTES, isFile, openLatents } from './latents.js';
 import { Latest } from './latest.js';
 import { deviceLost, isLoss } from './loss.js';
 import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
-import { checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
+import { checkAlone, checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
-import { kindOf, openSource } from './sources.js';
+import { openSource } from './sources.js';
 
 /** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
 /** @typedef {import('./index.js').LatentsInput} LatentsInput */
@@ -24,12 +24,12 @@ const BLENDED = ['blend', 'cosine'];
 export const TILINGS = ['exact', ...BLENDED, 'estimate'];
 
 /** Options of a plan. @type {import('./options.js').Checks} */
-const OF_PLANS = { width: undefined, height: undefined, output: undefined, tiling: oneOf(...TILINGS), tileSize: undefined, tileOverlap: undefined, memoryBudget: undefined };
+const OF_PLANS = { width: undefined, height: undefined, output: oneOf(...Object.keys(OUTPUTS)), tiling: oneOf(...TILINGS), tileSize: undefined, tileOverlap: undefined, memoryBudget: undefined };
 
 /** Options of a decode. @type {import('./options.js').Checks} */
 const OF_DECODES = {
   canvas: undefined,
-  output: undefined,
+  output: OF_PLANS.output,
   tiling: OF_PLANS.tiling,
   tileSize: undefined,
   tileOverlap: undefined,
@@ -145,7 +145,8 @@ export class Decoding {
   async #decode(input, asked) {
     const { output = 'bitmap', canvas, tiling = 'exact', maxSide, replace } = asked;
     checkSmallCounts({ maxSide });
-    if (!canvas) checkOutput(output, OUTPUTS);
+    if (canvas) checkAlone(asked);
+    else checkOutput(output, OUTPUTS);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
     if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
     if (replace) asked.signal = this.#latest.begin(asked.signal);

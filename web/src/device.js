@@ -4,6 +4,7 @@
 
 import { mismatch, WgvaeError } from './errors.js';
 import { hintOf } from './nearest.js';
+import { checkValue } from './options.js';
 import { countThreads } from './threads.js';
 import { rememberedKernels } from './tuned.js';
 import { hasSource } from './wasm.js';
@@ -33,6 +34,14 @@ function forShaders({ precision = 'auto', defaultLimits = false, kernels }) {
   return typeof kernels === 'object' && kernels !== null ? ['kernels', 'kernels of a GPU'] : undefined;
 }
 
+/**
+ * True for a GPUDevice. No instanceof: it may come from another frame, or in Node from a package.
+ * @param {any} value
+ */
+export function isDevice(value) {
+  return typeof value?.createBuffer === 'function';
+}
+
 /** Choices of kernels by name. */
 const KERNELS = ['tuned', 'rules'];
 
@@ -52,8 +61,7 @@ function withoutWebGpu() {
  */
 export async function chooseDevice(options) {
   const device = options.device ?? 'auto';
-  const isThere = typeof device === 'object' || DEVICES.includes(device);
-  if (!isThere) throw mismatch('input', 'device', `a GPUDevice, or one of ${DEVICES.join(', ')}`, `${device}${hintOf(device, DEVICES)}`);
+  checkValue('device', device, [(value) => isDevice(value) || DEVICES.includes(value), `a GPUDevice, or one of ${DEVICES.join(', ')}`, DEVICES]);
   const shaders = forShaders(options);
   if (device === 'cpu') {
     if (shaders) throw mismatch('input', shaders[0], 'none that needs WebGPU, on the CPU', shaders[1]);

@@ -5,7 +5,7 @@
 
 import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, unanswered, validators } from './answers.js';
 import { openCachedFile } from './cache.js';
-import { mismatch, WgvaeError } from './errors.js';
+import { kindOf, mismatch, WgvaeError } from './errors.js';
 import { groupReads, ReadAhead } from './read-ahead.js';
 import { mayPass, withRetries } from './retry.js';
 import { openStream } from './stream.js';
@@ -241,13 +241,18 @@ async function request(url, access, headers, { signal = access.signal, method = 
   signal.throwIfAborted();
   // Called as a function: a browser's own fetch fails as a method of another object.
   const { fetch } = access;
+  /** @type {Response} */
+  let response;
   try {
     // The browser's own cache keeps whole files; ours keeps only the needed parts.
-    return await fetch(target ?? url, { method, headers, signal, cache: 'no-store' });
+    response = await fetch(target ?? url, { method, headers, signal, cache: 'no-store' });
   } catch (cause) {
     signal.throwIfAborted();
     throw unanswered(url, cause);
   }
+  // A caller's own function may be wrong. No instanceof: its answer may come from a library.
+  if (typeof response?.headers?.get !== 'function') throw mismatch('input', 'fetch', 'a function that resolves to a Response', kindOf(response));
+  return response;
 }
 
 /**

@@ -16,7 +16,7 @@ import { shardNames, weightFiles } from './weight-files.js';
  */
 
 /** No error shows the token. @type {import('./options.js').Checks} */
-const OPTIONS = { revision: TEXT, subfolder: TEXT, file: TEXT, variant: oneOf('fp16'), token: undefined, endpoint: TEXT, fetch: LISTENER };
+const OPTIONS = { revision: TEXT, subfolder: TEXT, file: TEXT, variant: oneOf('fp16'), token: undefined, endpoint: [isAddress, 'an http or https address'], fetch: LISTENER };
 
 /**
  * @param {string} id
@@ -173,6 +173,15 @@ export class HubModel {
       }[status];
       throw why ? new WgvaeError(error.code, `${this.#named(path)}: ${why}`, { ...error, cause: error }) : error;
     }
+  }
+}
+
+/** @param {string} text */
+function isAddress(text) {
+  try {
+    return /^https?:$/.test(new URL(text).protocol);
+  } catch {
+    return false;
   }
 }
 

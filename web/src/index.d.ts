@@ -902,7 +902,7 @@ export interface DecodeOptions {
    * `canvas`.
    */
   canvas?: HTMLCanvasElement | OffscreenCanvas;
-  /** Form of the result if there is no canvas. Default: `bitmap`. */
+  /** Form of the result. Default: `bitmap`. Not with `canvas`. */
   output?: Output;
   /** Tiling. Default: `exact`. Tiles are blended in memory, so a canvas cannot show them. */
   tiling?: Tiling;

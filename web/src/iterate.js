@@ -1,9 +1,8 @@
 // @ts-check
 // Values that a caller gives one after the other: arrays, generators, streams.
 
-import { mismatch, reportAside } from './errors.js';
+import { kindOf, mismatch, reportAside } from './errors.js';
 import { orAborted } from './queue.js';
-import { kindOf } from './sources.js';
 
 /** @param {unknown} value @returns {value is Iterable<unknown> | AsyncIterable<unknown>} */
 export function isIterable(value) {

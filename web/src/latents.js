@@ -2,10 +2,10 @@
 // Conversion of every kind of latents that a caller may have to the wasm module's. Shapes are [n,
 // c, h, w], [c, h, w] or, in memory and in files, [n, c, layers, h, w].
 
-import { mismatch } from './errors.js';
+import { kindOf, mismatch } from './errors.js';
 import { bufferOf, isTensor, valuesOf } from './onnx.js';
 import { checkValue, FLAG } from './options.js';
-import { kindOf, openSource } from './sources.js';
+import { openSource } from './sources.js';
 import { checkedFloats, elements } from './tensors.js';
 
 /** Bytes of the first request, enough for a latent file of usual size. */

@@ -3,9 +3,9 @@
 // gets an error that lists the valid words and says which is the nearest.
 
 import { isCount } from './counts.js';
-import { mismatch } from './errors.js';
+import { kindOf, mismatch } from './errors.js';
 import { hintOf } from './nearest.js';
-import { kindOf } from './sources.js';
+import { areSources } from './wasm-sources.js';
 
 /**
  * A test of a value, a description of valid values, and the valid words where there are few.
@@ -34,6 +34,9 @@ export const LISTENER = [(value) => value === null || typeof value === 'function
 /** @type {Check} */
 export const SIGNAL = [(value) => value === null || typeof value?.throwIfAborted === 'function', 'an AbortSignal'];
 
+/** The number is checked where it is used. @type {Check} */
+const CACHE = [(value) => typeof value === 'boolean' || (typeof value === 'object' && Object.keys(value ?? {}).every((name) => name === 'limit')), 'true, false or { limit }'];
+
 /**
  * Checks by name for the options of one function. Options whose value is checked where it is used
  * have none here.
@@ -59,9 +62,9 @@ export const OF_MODELS = {
   threads: THREADS,
   gpu: undefined,
   kernels: undefined,
-  cache: undefined,
+  cache: CACHE,
   fetch: LISTENER,
-  wasm: undefined,
+  wasm: [areSources, 'an address, a request, a response, bytes or a compiled module, or these as { webgpu, cpu, threads }'],
   onProgress: LISTENER,
   onNotice: LISTENER,
   signal: SIGNAL,

@@ -55,6 +55,14 @@ export function checkOutput(output, outputs) {
 }
 
 /**
+ * Throws if there is an output beside the canvas.
+ * @param {{ output?: string }} options
+ */
+export function checkAlone({ output }) {
+  if (output !== undefined) throw mismatch('input', 'output', 'none beside a canvas', output);
+}
+
+/**
  * Converts a picture in memory to the requested output.
  * @param {import('./index.js').Output} output
  * @param {any} data bytes of `[height, width, 4]`, or floats of `[channels, height, width]`

@@ -3,11 +3,11 @@
 
 import { decodedFrames, encodedLatents, fittingFrames, latentsOfFrames } from './clip-lengths.js';
 import { TILINGS } from './decoding.js';
-import { mismatch, wgvaeError } from './errors.js';
+import { kindOf, mismatch, wgvaeError } from './errors.js';
 import { checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
 import { FRAMES, hostOutput, isShownFromMemory, OUTPUTS } from './outputs.js';
 import { planned } from './plans.js';
-import { Access, kindOf, readText } from './sources.js';
+import { Access, readText } from './sources.js';
 import { startWasm } from './wasm.js';
 
 /** @typedef {import('./index.js').PlanForOptions} Options */
@@ -35,7 +35,7 @@ const OPTIONS = {
   tileOverlap: WHOLE,
   limits: [(value) => typeof value === 'object' && value !== null, 'a GPUAdapter, or limits as in AdapterInfo'],
   fetch: OF_MODELS.fetch,
-  wasm: undefined,
+  wasm: OF_MODELS.wasm,
 };
 
 /** Options that only a decode has. */

@@ -10,7 +10,7 @@ import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
 
 /** @type {import('./options.js').Checks} */
-const OPTIONS = { family: TEXT, maxSide: undefined, index: undefined, fetch: OF_MODELS.fetch, wasm: undefined, signal: OF_MODELS.signal };
+const OPTIONS = { family: TEXT, maxSide: undefined, index: undefined, fetch: OF_MODELS.fetch, wasm: OF_MODELS.wasm, signal: OF_MODELS.signal };
 
 /**
  * @param {import('./index.js').LatentsInput} input

@@ -3,7 +3,7 @@
 // whole file that was not in memory before.
 
 import { parseUrl } from './address.js';
-import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { kindOf, messageOf, mismatch, WgvaeError } from './errors.js';
 import { fetchText, openUrl } from './http.js';
 
 /**
@@ -22,6 +22,9 @@ import { fetchText, openUrl } from './http.js';
  * Function that requests addresses.
  * @typedef {(url: string | URL, init?: RequestInit) => Promise<Response>} Fetch
  */
+
+/** Advice for a path in place of an address. */
+const OF_FILES = '; for a file, pass a Blob, such as openAsBlob of node:fs makes';
 
 /** Access to files for one call: its signal, its listener, and how addresses are requested. */
 export class Access {
@@ -70,7 +73,7 @@ export class Access {
  * @returns {Promise<Source>}
  */
 export async function openSource(input, access, { what, headBytes }) {
-  if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input), access, { headBytes });
+  if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input, OF_FILES), access, { headBytes });
   if (input instanceof Blob) return new BlobSource(input, what, access);
   const bytes = bytesOf(input);
   if (bytes) return memorySource(bytes, what, access);
@@ -84,13 +87,27 @@ export async function openSource(input, access, { what, headBytes }) {
  * @param {string} what
  */
 export async function readText(input, access, what) {
-  if (typeof input === 'string') return input.trimStart().startsWith('{') ? input : fetchText(parseUrl(input), access);
+  if (typeof input === 'string') return input.trimStart().startsWith('{') ? input : fetchText(parseUrl(input, OF_FILES), access);
   if (input instanceof URL) return fetchText(input, access);
   if (input instanceof Blob) return readBlob(input, what).then((buffer) => new TextDecoder().decode(buffer));
   const bytes = bytesOf(input);
   if (bytes) return new TextDecoder().decode(bytes);
-  if (typeof input === 'object' && input !== null) return JSON.stringify(input);
-  throw mismatch('input', what, 'text, an object, a Blob, a URL or bytes', kindOf(input));
+  // A Response, a promise or a map has no properties of its own, and would be an empty object.
+  if (Object.prototype.toString.call(input) === '[object Object]') return jsonOf(input, what);
+  throw mismatch('input', what, 'text, a plain object, a Blob, a URL or bytes', kindOf(input));
+}
+
+/**
+ * @param {object} value
+ * @param {string} what its name in errors
+ */
+function jsonOf(value, what) {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    // Browsers explain a cycle in several lines.
+    throw mismatch('input', what, 'an object that JSON can hold', `one that it cannot: ${messageOf(cause).split('\n')[0]}`, cause);
+  }
 }
 
 /**
@@ -169,10 +186,4 @@ function memorySource(bytes, what, access) {
 export function bytesOf(input) {
   if (input instanceof ArrayBuffer) return new Uint8Array(input);
   return input instanceof Uint8Array ? input : undefined;
-}
-
-/** @param {unknown} value */
-export function kindOf(value) {
-  if (value === null || value === undefined) return String(value);
-  return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : typeof value;
 }

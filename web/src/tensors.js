@@ -1,8 +1,7 @@
 // @ts-check
 // Callers' arrays of numbers, and their shapes.
 
-import { mismatch } from './errors.js';
-import { kindOf } from './sources.js';
+import { kindOf, mismatch } from './errors.js';
 
 /**
  * Returns the number of values in `[n, c, h, w]` or `[c, h, w]`, or in latents `[n, c, layers, h,

@@ -1,11 +1,11 @@
 // @ts-check
 // Measurement of which of a device's possible kernels are fastest.
 
-import { checkBrowser, closeDevice, openDevice } from './device.js';
-import { mismatch, wgvaeError } from './errors.js';
+import { checkBrowser, closeDevice, isDevice, openDevice } from './device.js';
+import { wgvaeError } from './errors.js';
 import { hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
-import { checkOptions, FLAG, OF_MODELS } from './options.js';
+import { checkOptions, checkValue, FLAG, OF_MODELS } from './options.js';
 import { orAborted } from './queue.js';
 import { rememberKernels } from './tuned.js';
 import { startWasm } from './wasm.js';
@@ -22,7 +22,7 @@ export async function tune(options = {}) {
   callers.throwIfAborted();
   try {
     checkBrowser(options);
-    if (typeof options.device === 'string') throw mismatch('input', 'device', 'a GPUDevice, or none', `"${options.device}"`);
+    if (options.device) checkValue('device', options.device, [isDevice, 'a GPUDevice, or none']);
     const wasm = await orAborted(startWasm(options.wasm), callers);
     return await orAborted(measure(wasm, options, callers), AbortSignal.any([callers, wasm.broken]));
   } catch (error) {

@@ -9,6 +9,7 @@ import { WgvaeError, messageOf } from './errors.js';
 import { canFuse, fuse } from './fusing.js';
 import { sharedMemory, startThreads } from './threads.js';
 import { Waits } from './waits.js';
+import { areNamed, isBytes } from './wasm-sources.js';
 import { watchCalls } from './watch.js';
 
 /** @typedef {'webgpu' | 'cpu'} Kind what a module computes with */
@@ -68,15 +69,6 @@ function once(made, key, make) {
 function sourceOf(sources, name) {
   if (areNamed(sources)) return sources[name];
   return name === 'webgpu' ? (sources ?? undefined) : undefined;
-}
-
-/**
- * True for sources that say for which module each is: a plain object.
- * @param {import('./index.js').WasmSources | undefined} sources
- * @returns {sources is { [name in Name]?: import('./index.js').WasmSource }}
- */
-function areNamed(sources) {
-  return typeof sources === 'object' && sources !== null && Object.getPrototypeOf(sources) === Object.prototype;
 }
 
 /**
@@ -168,11 +160,6 @@ async function compile(source, name) {
     if (cause instanceof WebAssembly.CompileError || isBytes(where)) throw unusable(cause);
     throw new WgvaeError('network', `the wasm module could not be fetched: ${messageOf(cause)}${corsAdvice(addressIn(where))}`, { cause });
   }
-}
-
-/** @param {unknown} where @returns {where is BufferSource} */
-function isBytes(where) {
-  return where instanceof ArrayBuffer || ArrayBuffer.isView(where);
 }
 
 /** @param {URL | Request | Response} where */

@@ -2,10 +2,9 @@
 // Links to workers that run worker-host.js: the caller's, or new ones.
 
 import { startOfAddresses } from './address.js';
-import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { kindOf, messageOf, mismatch, WgvaeError } from './errors.js';
 import { Link } from './link.js';
 import { orAborted } from './queue.js';
-import { kindOf } from './sources.js';
 
 /** A signal that is never aborted. */
 export const NEVER = new AbortController().signal;

@@ -11,7 +11,7 @@ import { isIterable, Values } from './iterate.js';
 import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
-import { ON_DEVICE } from './outputs.js';
+import { checkAlone, ON_DEVICE } from './outputs.js';
 import { either, orAborted } from './queue.js';
 import { stoppable } from './stoppable.js';
 import { transfer } from './transfer.js';
@@ -228,6 +228,7 @@ class Remote {
     const { canvas, replace = false, ...others } = options;
     checkValue('replace', replace, FLAG);
     if (!canvas && ON_DEVICE.includes(others.output ?? '')) throw onDevice(others.output);
+    if (canvas) checkAlone(others);
     const context = canvas && bitmapContext(canvas);
     // Here, as the order of the calls is known only on this thread.
     if (replace) others.signal = this.#latest.begin(others.signal);
