@@ -806,9 +806,9 @@ export type LatentsInput =
   | { buffer: GPUBuffer; shape: readonly number[]; offset?: number; unscaled?: boolean }
   | (OnnxTensor & { unscaled?: boolean });
 
-/** A Float16Array, in browsers that have it. */
+/** A Float16Array, in browsers that have it. TypeScript knows that class only in `esnext`. */
 export interface HalfArray extends ArrayLike<number> {
-  readonly BYTES_PER_ELEMENT: 2 | number;
+  readonly [Symbol.toStringTag]: 'Float16Array';
   readonly buffer: ArrayBufferLike;
 }
 

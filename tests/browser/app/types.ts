@@ -1,5 +1,5 @@
 // Uses the package's types as an application would. It is only type-checked, never run.
-import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type Decoder, type Plan } from 'wgvae';
+import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type Decoder, type Plan, type Vae } from 'wgvae';
 import * as bundle from 'wgvae/dist/index.js';
 import { useDecoder } from 'wgvae/react';
 import * as worker from 'wgvae/worker';
@@ -67,6 +67,32 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   await clearCache();
   await decoder.destroy();
   return [nothing, plan.predicted_peak_bytes, bitmap.width, image.height, data.length, shape[1]].length;
+}
+
+export async function arrays({ decode, encode, clip }: Vae): Promise<void> {
+  const shape = [1, 4, 1, 1];
+  for (const data of [new Float32Array(4), new Uint16Array(4), new Float16Array(4)]) {
+    await decode({ data, shape });
+    await encode({ data, shape });
+    clip({ data, shape });
+  }
+  // @ts-expect-error these are double floats
+  await decode({ data: new Float64Array(4), shape });
+  // @ts-expect-error these are whole numbers
+  await decode({ data: new Int32Array(4), shape });
+  // @ts-expect-error these are bytes
+  await decode({ data: new Uint8Array(4), shape });
+  // @ts-expect-error these are bytes, too
+  await decode({ data: new Uint8ClampedArray(4), shape });
+  // @ts-expect-error this is no typed array
+  await decode({ data: [1, 2, 3, 4], shape });
+  // @ts-expect-error these are double floats
+  await encode({ data: new Float64Array(4), shape });
+  // @ts-expect-error these are double floats
+  clip({ data: new Float64Array(4), shape });
+  await encode({ data: new Uint8ClampedArray(4), width: 1, height: 1 });
+  // @ts-expect-error a picture of bytes has its own array
+  await encode({ data: new Uint16Array(4), width: 1, height: 1 });
 }
 
 export function inReact(model: File | undefined): number {
