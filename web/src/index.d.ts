@@ -284,9 +284,11 @@ export interface ModelOptions extends DeviceOptions {
    */
   memoryBudget?: number;
   /**
-   * True to prefer memory to speed where that computes nothing twice. For networks without norms
-   * over the whole image, it was predicted to take two thirds to a quarter of the memory, and up to
-   * five times as long on a GPU. Default: false.
+   * True to prefer memory to speed where that computes nothing twice. It changes nothing on the
+   * CPU, and nothing for networks with norms over the whole image. For others, plans of large
+   * pictures were predicted to take down to a sixth of the memory (TAESD at 4096x4096), and up to
+   * five times as long. A few take more memory (decodes of DC-AE and LTX-2): compare plans.
+   * Default: false.
    */
   leastMemory?: boolean;
   /**
