@@ -186,9 +186,10 @@ class Vae:
         variant
             "fp16" prefers files that are marked so.
         least_memory
-            True prefers memory to speed where that computes nothing twice. For networks without
-            norms over the whole image, it was predicted to take two thirds to a quarter of the
-            memory, and up to five times as long on a GPU.
+            True prefers memory to speed where that computes nothing twice. It changes nothing on
+            the CPU, and nothing for networks with norms over the whole image. For others, plans of
+            large images were predicted to take down to a sixth of the memory, and up to five times
+            as long.
         preview_rate
             True to decode a clip to one frame for each frame of latents: a cheaper preview, by the
             same weights. Only models of TAEHV's family have it, and they cannot encode then.

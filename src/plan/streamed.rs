@@ -16,7 +16,7 @@ use crate::tensor::Bytes;
 
 /// Sizes of chunks that are tried.
 const ON_GPUS: &[u64] = &[64 << 20, 32 << 20, 16 << 20, 8 << 20, 4 << 20, 2 << 20, 1 << 20];
-const LEAST: &[u64] = &[4 << 20, 2 << 20, 1 << 20];
+const ON_CPUS: &[u64] = &[4 << 20, 2 << 20, 1 << 20];
 /// Transformed filters that a pass on a GPU may keep.
 const KEPT_FILTERS: Bytes = Bytes(1 << 30);
 /// [`PlanOptions::filter_part`] of a plan whose launches have more workgroups, and the fewest cores
@@ -42,7 +42,7 @@ pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) 
     let mut plans = Plans { all: Vec::new(), slower };
     let mut before = None;
     let mut cuts = Vec::new();
-    for &chunk in if gpu && !options.least_memory { ON_GPUS } else { LEAST } {
+    for &chunk in if gpu { ON_GPUS } else { ON_CPUS } {
         let cut = PlanOptions { chunk_limit: options.chunk_limit.min(Bytes(chunk)), ..options.clone() };
         let made = nodes(fused, limits, &cut).and_then(|nodes| {
             let keeps = keeps_filters(&nodes, &cut);
@@ -64,7 +64,7 @@ pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) 
             break;
         }
     }
-    if gpu && !options.least_memory {
+    if gpu {
         let (cut, keeps) = cuts.swap_remove(plans.default());
         let (filter_part, least_cores) = LARGER_FILTER_PART;
         let larger = PlanOptions { filter_part, ..cut.clone() };

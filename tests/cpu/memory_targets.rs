@@ -1,6 +1,6 @@
 //! Promised memory of published models, predicted in f16 with WebGPU's default limits.
 
-use wgvae::config::Family;
+use wgvae::config::{FAMILIES, Family};
 use wgvae::device::DeviceLimits;
 use wgvae::images::Output;
 use wgvae::report::Plan;
@@ -127,6 +127,17 @@ fn images_of_1024_pixels_in_least_memory() {
         let half = Bytes(mebibytes * MIB / 2);
         let within = decode(family, Some(half)).memory.peak();
         assert!(within <= half, "{family}: {within} within {half}");
+    }
+}
+
+/// Tests that a plan that prefers memory takes no more of it than the default.
+#[test]
+fn least_memory_is_no_more_than_the_default() {
+    for family in FAMILIES {
+        let options = DecodeOptions { least_memory: true, ..DecodeOptions::default() };
+        let (least, usual) = (decode_with(family.name, options), decode(family.name, None));
+        let [least, usual] = [least, usual].map(|plan| plan.memory.peak());
+        assert!(least <= usual, "{}: {least}, and {usual} by default", family.name);
     }
 }
 

@@ -287,8 +287,7 @@ export interface ModelOptions extends DeviceOptions {
    * True to prefer memory to speed where that computes nothing twice. It changes nothing on the
    * CPU, and nothing for networks with norms over the whole image. For others, plans of large
    * pictures were predicted to take down to a sixth of the memory (TAESD at 4096x4096), and up to
-   * five times as long. A few take more memory (decodes of DC-AE and LTX-2): compare plans.
-   * Default: false.
+   * five times as long. Default: false.
    */
   leastMemory?: boolean;
   /**
