@@ -294,6 +294,11 @@ impl AutoencoderConfig {
         LatentSpace::from_unscaled(!is_packed && !keeps_scale)
     }
 
+    /// True if the encoder gives a distribution, and not the latents themselves.
+    pub fn has_distribution(&self) -> bool {
+        self.network.facts().has_moments
+    }
+
     /// Returns the side of the square of pixels that one latent pixel holds in its channels.
     pub(crate) fn patch_side(&self, space: LatentSpace) -> u32 {
         if space == LatentSpace::Vae { 1 } else { self.packing.held(self.patch) }

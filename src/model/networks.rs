@@ -150,5 +150,5 @@ impl AutoencoderConfig {
 /// Returns the number of channels of the encoder's output. Tiny autoencoders and DC-AE have those
 /// of the latents. Others have twice as many: mean, then log variance.
 pub fn encoded_channels(config: &AutoencoderConfig) -> u32 {
-    if config.network.facts().has_moments { config.latent_channels * 2 } else { config.latent_channels }
+    if config.has_distribution() { config.latent_channels * 2 } else { config.latent_channels }
 }

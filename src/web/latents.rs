@@ -9,7 +9,6 @@ use super::source::{JsSource, MOST_BYTES, Rejection, Source};
 use crate::error::Error;
 use crate::io::{StoredSpace, read_latents};
 use crate::model::config::{AutoencoderConfig, LatentSpace};
-use crate::model::networks::encoded_channels;
 use crate::tensor::{Bytes, HostTensor};
 use crate::vae::Latents;
 
@@ -77,7 +76,7 @@ pub(super) fn latent_facts(config: &AutoencoderConfig, space: LatentSpace) -> Va
     json!({
         "in_channels": config.in_channels,
         "out_channels": config.out_channels,
-        "has_distribution": encoded_channels(config) > config.latent_channels,
+        "has_distribution": config.has_distribution(),
         "latent_channels": config.channels(space),
         "pixels_per_latent": config.latent_factor(space),
         "decoded_pixels_per_latent": config.decoded_factor(space),

@@ -8,7 +8,6 @@ use clap::Args;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::{FileSource, LatentScale};
 use wgvae::images::Posterior;
-use wgvae::model::networks::encoded_channels;
 use wgvae::{Checkpoint, EncodeOptions, Error, HostTensor, LatentSpace, LoadOptions, Named as _, Result, Size, Vae};
 use wgvae_media::clip_files::{ClipName, Pad, images_shape};
 
@@ -276,7 +275,7 @@ impl EncodeArgs {
 
     /// Fails for flags that ask for a distribution, if the encoder of `config` gives none.
     fn check_distribution(&self, config: &AutoencoderConfig) -> Result<()> {
-        if encoded_channels(config) > config.latent_channels || !(self.sample || self.moments) {
+        if config.has_distribution() || !(self.sample || self.moments) {
             return Ok(());
         }
         let flag = if self.sample { "--sample" } else { "--moments" };
