@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use wgvae::images::PixelFormat;
 use wgvae::tiling::TilingKind;
-use wgvae::{
-    Checkpoint, Control, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Named, Progress, Result, Tiling,
-};
+use wgvae::{Checkpoint, Control, DecodeOptions, Error, Latents, LoadOptions, Named, Progress, Result, Tiling};
 use wgvae_media::image_file::{self, ImageFormat, encode_image};
 use wgvae_media::part_file::check_writable;
 
@@ -62,7 +60,7 @@ pub(super) struct CompareTilingArgs {
 pub(super) async fn run(args: &CompareTilingArgs) -> Result<String> {
     let interrupt = Interrupt::install();
     let latents = latents::read(&args.latents, args.tensor.as_deref()).await?;
-    let latents = if args.unscaled { latents.in_space(LatentSpace::Vae) } else { latents };
+    let latents = if args.unscaled { latents::as_unscaled(latents, &args.latents) } else { latents };
     let format = ImageFormat::from_path(&args.output)?;
     let tilings = args.compared()?;
     let files = files(&args.output, &tilings);

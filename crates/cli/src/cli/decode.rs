@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wgvae::config::AutoencoderConfig;
-use wgvae::files::{ByteSource, StoredSpace};
+use wgvae::files::ByteSource;
 use wgvae::tiling::TilingKind;
-use wgvae::{Checkpoint, DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Named as _, Result, Tiling};
+use wgvae::{Checkpoint, DecodeOptions, Error, Latents, LoadOptions, Named as _, Result, Tiling};
 use wgvae_media::clip_files::{Bits, ClipName, Fps};
 
 use super::interrupt::Interrupt;
@@ -19,7 +19,7 @@ use super::paths::{check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
-use super::stderr::{note, timed};
+use super::stderr::timed;
 use super::tiling::{TileArgs, kinds};
 use super::{ModelArgs, by_name, in_file, latents, of_flag, stdio};
 
@@ -222,18 +222,10 @@ impl DecodeArgs {
     /// # Errors
     /// For latents that do not fit a model of this `config`.
     fn fitted(&self, latents: Latents, path: &Path, config: &AutoencoderConfig) -> Result<Latents> {
-        self.say_unscaled(path, latents.stored_space());
-        let latents = if self.unscaled { latents.in_space(LatentSpace::Vae) } else { latents };
+        let latents = if self.unscaled { latents::as_unscaled(latents, path) } else { latents };
         latents.check_channels(config).map_err(|error| in_file(error, path.display()))?;
         let Some(side) = self.preview else { return Ok(latents) };
         latents.reduced(config, side).map_err(|error| of_flag(error, "--preview"))
-    }
-
-    /// Prints a note if the file at `path` says that its latents are scaled, against `--unscaled`.
-    fn say_unscaled(&self, path: &Path, stored: StoredSpace) {
-        if self.unscaled && stored == StoredSpace::Known(LatentSpace::Model) {
-            note(path, "its metadata say \"unscaled\": \"false\", which --unscaled overrides");
-        }
     }
 
     fn options(&self, tiling: Tiling) -> DecodeOptions {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use wgvae::files::{ByteSource, FileSource, MemorySource, read_latents};
+use wgvae::files::{ByteSource, FileSource, MemorySource, StoredSpace, read_latents};
 use wgvae::internals::clips::{is_clip, latents_shape};
-use wgvae::{Error, Latents, Result};
+use wgvae::{Error, LatentSpace, Latents, Result};
 
+use super::stderr::note;
 use super::{in_file, stdio};
 
 /// Endings of files of latents.
@@ -23,6 +24,19 @@ pub(super) fn open(path: &Path, tensor: Option<&str>) -> Result<Box<dyn ByteSour
 /// Reads the latents in the file at `path`.
 pub(super) async fn read(path: &Path, tensor: Option<&str>) -> Result<Latents> {
     from_source(&*open(path, tensor)?, tensor).await
+}
+
+/// Takes `latents` of the file at `path` as the VAE's own, as `--unscaled` says.
+pub(super) fn as_unscaled(latents: Latents, path: &Path) -> Latents {
+    say_unscaled(path, latents.stored_space());
+    latents.in_space(LatentSpace::Vae)
+}
+
+/// Prints a note if the file at `path` says, against `--unscaled`, that its latents are scaled.
+pub(super) fn say_unscaled(path: &Path, stored: StoredSpace) {
+    if stored == StoredSpace::Known(LatentSpace::Model) {
+        note(path, "its metadata say \"unscaled\": \"false\", which --unscaled overrides");
+    }
 }
 
 /// Returns true if `source` holds latents of a clip.

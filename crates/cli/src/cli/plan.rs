@@ -33,7 +33,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     };
     let storage = precision.storage(&limits);
     if args.packed && storage == Storage::F32 {
-        return Err(Error::input("--packed", "--precision f16 or fast", "f32, which has no halves to pack"));
+        return Err(Error::input("--packed", "--precision f16", "f32, which has no halves to pack"));
     }
     let plan = |request: &Request, memory_budget| {
         wgvae::plan(&config, &Request { memory_budget, ..*request }, &limits, storage)

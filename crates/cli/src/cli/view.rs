@@ -13,7 +13,7 @@ use clap::Args;
 use wgvae::files::ByteSource;
 use wgvae::images::PixelFormat;
 use wgvae::preview::{Preview, preview};
-use wgvae::{DecodeOptions, Error, LatentSpace, Latents, LoadOptions, Result};
+use wgvae::{DecodeOptions, Error, Latents, LoadOptions, Result};
 
 use self::family::family_of;
 use self::frame::Frame;
@@ -104,7 +104,7 @@ impl ViewArgs {
     async fn frame(&self, source: &dyn ByteSource) -> Result<Frame> {
         let mut frame = Frame::read(source, self.tensor.as_deref(), self.index).await?;
         if self.unscaled {
-            frame.latents = frame.latents.in_space(LatentSpace::Vae);
+            frame.latents = latents::as_unscaled(frame.latents, &self.latents);
         }
         Ok(frame)
     }

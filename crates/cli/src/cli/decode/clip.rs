@@ -19,6 +19,7 @@ use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, S
 use super::DecodeArgs;
 use crate::cli::clips::{check_model, check_once, files};
 use crate::cli::interrupt::Interrupt;
+use crate::cli::latents::say_unscaled;
 use crate::cli::prepare::{load, open_device};
 use crate::cli::report::{ClipSubject, Report};
 use crate::cli::session::Session;
@@ -41,8 +42,12 @@ pub(super) async fn run(
     let latents =
         ClipLatents::open(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
             .await?;
-    args.say_unscaled(&args.latents, latents.stored_space());
-    let space = if args.unscaled { LatentSpace::Vae } else { latents.space(config) };
+    let space = if args.unscaled {
+        say_unscaled(&args.latents, latents.stored_space());
+        LatentSpace::Vae
+    } else {
+        latents.space(config)
+    };
     checkpoint.check_space(space)?;
     let axes = latents.axes();
     let size = config.image_size(axes.size, space);
