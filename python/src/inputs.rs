@@ -101,9 +101,10 @@ impl<'a> Inputs<'a> {
         let (least, most) = images.range();
         if !self.warned && (least < -FAR || most > FAR) {
             self.warned = true;
-            let (what, channels) = (self.array.what, self.channels);
+            let (what, channels, count) = (self.array.what, self.channels, images.count() as usize);
+            let which = if count == 1 { format!("{first}") } else { format!("{first}:{}", first + count) };
             Watch::warn(&format!(
-                "{what}[{first}]: values range from {least} to {most}, but floats of pictures have -1 to 1 (uint8 [n, h, w, {channels}] has 0 to 255)"
+                "{what}[{which}]: values range from {least} to {most}, but floats of pictures have -1 to 1 (uint8 [n, h, w, {channels}] has 0 to 255)"
             ))?;
         }
         Ok(())

@@ -114,7 +114,7 @@ def test_sizes_that_fill_no_latent(cli: Cli, vae: wgvae.Vae, pictures: NDArray[n
 
 
 def test_frames_that_fill_no_latent(cli: Cli, wan: Path, wan_vae: wgvae.Vae, tmp_path: Path) -> None:
-    """Of frames of levels the middle is encoded, and floats are encoded as they are."""
+    """Frames of levels are cropped to their middle, and floats are encoded as they are."""
     frames = np.random.default_rng(6).integers(0, 256, (5, 27, 21, 3), dtype=np.uint8)
     for index, frame in enumerate(frames):
         Image.fromarray(frame).save(tmp_path / f"frame-{index}.png")

@@ -90,5 +90,5 @@ def test_values_that_no_picture_has(vae: wgvae.Vae, pictures: NDArray[np.uint8],
 def test_values_that_no_frame_has(wan_vae: wgvae.Vae) -> None:
     frames = np.zeros((1, 3, 5, 16, 16), np.float32)
     frames[:, :, 4] = 255
-    with pytest.warns(UserWarning, match=r"frames\[1\]: values range from 0 to 255, but floats of pictures have -1 to 1"):
+    with pytest.warns(UserWarning, match=r"frames\[1:5\]: values range from 0 to 255, but floats of pictures have -1 to 1"):
         wan_vae.clip().encode(frames)
