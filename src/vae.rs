@@ -338,7 +338,7 @@ impl Vae {
     }
 
     /// Returns the predicted peak of the plan that was prepared last, all GPU memory included.
-    /// After a decode in tiles, returns the largest peak of the tiles' plans.
+    /// After a decode of an image in tiles, returns the largest peak of the tiles' plans.
     pub fn predicted_peak(&self) -> Option<Bytes> {
         let ready = self.ready.as_ref()?;
         Some(ready.peak_of_tiles.unwrap_or_else(|| ready.prepared.plan().memory.peak()))

@@ -101,7 +101,7 @@ impl Vae {
     pub(super) async fn prepare_job(&mut self, job: &Job) -> Result<&mut Ready> {
         self.check_loaded(&job.request)?;
         let ready = match self.ready.take_if(|ready| ready.job == *job) {
-            Some(ready) => ready,
+            Some(ready) => Ready { peak_of_tiles: None, ..ready },
             None => {
                 // Frees the old plan before the new one is allocated, so that the peak is that of
                 // one plan.

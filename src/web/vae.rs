@@ -124,7 +124,7 @@ impl WebVae {
     }
 
     /// Returns the report of a job since [`Self::begin`] returned `before`. `plans` are those of a
-    /// clip, which are all prepared while it runs.
+    /// clip: its parts keep memory for each other.
     pub(super) fn report(
         &self,
         before: Compiled,
@@ -133,8 +133,9 @@ impl WebVae {
         plans: Option<&Plans>,
     ) -> JsValue {
         let (compiled, time) = self.device.compiled();
+        let peak_of_clip = plans.filter(|_| fallback.is_none()).map(Plans::peak);
         to_js(&Report {
-            predicted_peak_bytes: self.vae.predicted_peak().max(plans.map(Plans::peak)),
+            predicted_peak_bytes: self.vae.predicted_peak().max(peak_of_clip),
             measured_peak_bytes: self.device.ledger().peak(),
             compiled: compiled - before.0,
             compile_seconds: time.saturating_sub(before.1).as_secs_f64(),
