@@ -208,7 +208,10 @@ describe('options of an encode without a meaning', () => {
     const { checkResult } = await import(`${new URL('web/src/encoding.js', `file://${DIST}/`)}`);
     checkResult({ output: 'moments' }, vae.info);
     const tiny = { has_distribution: false };
-    assert.throws(() => checkResult({ output: 'moments' }, tiny), { code: 'input', message: /^output: expected "mode", because this encoder gives the latents themselves/ });
+    const expected = 'output: expected the mode, because this encoder gives the latents themselves, found';
+    assert.throws(() => checkResult({ output: 'moments' }, tiny), { code: 'input', message: `${expected} moments` });
+    for (const drawn of [{ output: 'sample' }, { output: 'npy', seed: 7 }]) assert.throws(() => checkResult(drawn, tiny), { code: 'input', message: `${expected} a sample` });
+    checkResult({ output: 'npy' }, tiny);
   });
 });
 

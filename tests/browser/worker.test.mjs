@@ -41,6 +41,10 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
       const budgetHere = await lab.outcome(async () => here.plan({ width, height, memoryBudget: 1 }));
       const blob = await there.decode(latents, { output: 'blob' });
       const file = await there.encode(picture, { output: 'npy' });
+      // A tensor that says whose latents it holds.
+      const { data, shape: dims } = encoded[0];
+      const tensor = { data, dims, type: 'float32', location: 'cpu', unscaled: true };
+      const own = [await here.decode({ data, shape: dims, unscaled: true }, { output: 'raw' }), await there.decode(tensor, { output: 'raw' })];
       await here.destroy();
       await Promise.all([there.destroy(), there.destroy()]);
       const after = await lab.outcome(async () => there.decode(latents));
@@ -54,6 +58,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
         shown: [lab.levelsApart(image, lab.pixels(canvas)), lab.levelsApart(image, lab.pixels(again))],
         encoded: encoded[0].data.every((value, index) => value === encoded[1].data[index]),
         cropped: cropped.includes('cropped'),
+        own: own[0].data.every((value, index) => value === own[1].data[index]),
         errors: [budget.error, budgetHere.error],
         type: blob.type,
         file: file.size > encoded[0].data.byteLength,
@@ -62,7 +67,7 @@ inBrowsers({ models: [MODEL], clips: [CLIPS] }, (session) => {
     }, folder(), CLIENT);
     const { errors: [there, here], ...others } = found;
     assert.deepEqual(others, {
-      same: true, plans: true, loads: true, decodes: ['compile', 'decode'], peaks: true, info: true, shown: [0, 0], encoded: true, cropped: true, type: 'image/png', file: true, after: 'destroyed',
+      same: true, plans: true, loads: true, decodes: ['compile', 'decode'], peaks: true, info: true, shown: [0, 0], encoded: true, cropped: true, own: true, type: 'image/png', file: true, after: 'destroyed',
     });
     assert.equal(there.isTyped, true);
     assert.deepEqual([there.code, there.message, there.smallest], ['budget', here.message, here.smallest]);

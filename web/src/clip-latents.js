@@ -4,7 +4,7 @@
 
 import { kindOf, mismatch } from './errors.js';
 import { isIterable, Values } from './iterate.js';
-import { stated } from './latents.js';
+import { checkStated, stated } from './latents.js';
 import { isTensor, valuesOf } from './onnx.js';
 import { openSource } from './sources.js';
 import { toFloats } from './tensors.js';
@@ -72,7 +72,7 @@ export async function openClipLatents({ wasm, engine, info }, input, parts, acce
  * @returns {Promise<import('./index.js').ClipLatents | undefined>}
  */
 async function arrayOf(input) {
-  if (isTensor(input)) return { ...await valuesOf(input, 'latents'), unscaled: /** @type {any} */ (input).unscaled };
+  if (isTensor(input)) return valuesOf(input, 'latents');
   return typeof input === 'object' && input !== null && 'data' in input ? input : undefined;
 }
 
@@ -92,6 +92,7 @@ function each(frames, read) {
  * @returns {ClipFrames}
  */
 function ofArray(wasm, { data, shape, unscaled }, channels) {
+  checkStated({ unscaled });
   const [c, frames, height, width] = axesOf(shape, channels);
   const floats = toFloats(data);
   if (!floats) throw mismatch('input', 'latents', 'a Float32Array, a Float16Array or a Uint16Array of half floats', kindOf(data));
@@ -164,7 +165,8 @@ function isUnscaled({ unscaled }) {
 
 /** @param {{ width: number, height: number, unscaled?: boolean }} part */
 function said({ width, height, unscaled }) {
-  return `${width}x${height} latents ${unscaled ? 'of the VAE\'s own' : 'in the diffusion model\'s scale'}`;
+  const scale = unscaled === undefined ? 'without a stated scale' : unscaled ? 'of the VAE\'s own' : 'in the diffusion model\'s scale';
+  return `${width}x${height} latents ${scale}`;
 }
 
 /**

@@ -67,9 +67,8 @@ function tensorNow(input) {
   const tensor = isTensor(input) ? valuesInMemory(input) : input;
   if (!tensor || !Array.isArray(tensor.shape)) return input;
   const shape = [...tensor.shape];
-  const { unscaled } = input;
-  if ('buffer' in tensor) return { buffer: tensor.buffer, shape, offset: tensor.offset, unscaled };
-  return 'data' in tensor ? { data: arrayNow(tensor.data), shape, unscaled } : input;
+  if ('buffer' in tensor) return { buffer: tensor.buffer, shape, offset: tensor.offset, unscaled: tensor.unscaled };
+  return 'data' in tensor ? { data: arrayNow(tensor.data), shape, unscaled: tensor.unscaled } : input;
 }
 
 /** @param {any} image */

@@ -43,10 +43,11 @@ export const OF_PARTS = Object.fromEntries(Object.entries({ ...OF_ENCODES, outpu
  * @param {{ has_distribution: boolean }} info
  */
 export function checkResult({ output = 'mode', seed, unscaled }, { has_distribution }) {
-  if (seed !== undefined && output !== 'sample' && !(output in FILES)) throw mismatch('input', 'seed', 'use with output "sample" or a file', `it with output "${output}"`);
-  if (output !== 'moments') return;
-  if (unscaled === false) throw mismatch('input', 'unscaled', 'true or nothing for moments, which are the VAE\'s own', 'false');
-  if (!has_distribution) throw mismatch('input', 'output', '"mode", because this encoder gives the latents themselves', '"moments"');
+  const isDrawn = output === 'sample' || (output in FILES && seed !== undefined);
+  if (seed !== undefined && !isDrawn) throw mismatch('input', 'seed', 'use with output "sample" or a file', `it with output "${output}"`);
+  const isMoments = output === 'moments';
+  if (isMoments && unscaled === false) throw mismatch('input', 'unscaled', 'true or nothing for moments, which are the VAE\'s own', 'false');
+  if ((isDrawn || isMoments) && !has_distribution) throw mismatch('input', 'output', 'the mode, because this encoder gives the latents themselves', isMoments ? 'moments' : 'a sample');
 }
 
 /** Encoding by a loaded model. */

@@ -522,7 +522,7 @@ export interface ClipLatents {
  * parts, are copied when `clip` is called. A part from a generator is not used any more once the
  * next is requested.
  */
-export type ClipInput = FileInput | ClipLatents | OnnxTensor | Sequence<ClipLatents | OnnxTensor>;
+export type ClipInput = FileInput | ClipLatents | LatentsTensor | Sequence<ClipLatents | LatentsTensor>;
 
 /** Values that come one after the other: an array, a generator, a stream or another iterable. */
 export type Sequence<T> = Iterable<T> | AsyncIterable<T> | ReadableStream<T>;
@@ -805,7 +805,7 @@ export type LatentsInput =
   | FileInput
   | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[]; unscaled?: boolean }
   | { buffer: GPUBuffer; shape: readonly number[]; offset?: number; unscaled?: boolean }
-  | (OnnxTensor & { unscaled?: boolean });
+  | LatentsTensor;
 
 /** A Float16Array, in browsers that have it. TypeScript knows that class only in `esnext`. */
 export interface HalfArray extends ArrayLike<number> {
@@ -820,6 +820,8 @@ export interface HalfArray extends ArrayLike<number> {
  * half floats on the GPU, pictures) are brought into memory by their own `getData()`, and stay
  * there.
  */
+export type LatentsTensor = OnnxTensor & { unscaled?: boolean };
+
 export interface OnnxTensor {
   readonly dims: readonly number[];
   readonly type: string;
@@ -993,7 +995,7 @@ export interface EncodeOptions {
    * - `safetensors`, `npy`: a file of the mean, or of a sample if there is a `seed`. The former
    *   also tells whether the latents are `unscaled`.
    *
-   * Tiny autoencoders give latents and no distribution: they reject `sample`.
+   * Tiny autoencoders give latents and no distribution: they reject `sample` and `moments`.
    */
   output?: LatentsResult | LatentsFile;
   /** Seed of a sample, a whole number. Default: 0. */
@@ -1316,7 +1318,7 @@ export interface Plan {
 }
 
 export interface Report {
-  /** Predicted peak of the plan that ran, bytes. */
+  /** Predicted peak of the plan that ran, of the largest tile, or of all plans of a clip; bytes. */
   predicted_peak_bytes: number;
   /** Most bytes of buffers on the device at once during the run. */
   measured_peak_bytes: number;

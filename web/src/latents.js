@@ -29,6 +29,7 @@ export async function openLatents(wasm, input, access) {
     }
   }
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'latents', 'a file, a tensor or a GPU buffer', kindOf(input));
+  checkStated(input);
   if (isTensor(input)) return stated(await fromTensor(wasm, input), input);
   if ('buffer' in input) return stated(fromBuffer(wasm, input), input);
   if ('data' in input) return stated(fromArray(wasm, input.data, input.shape), input);
@@ -41,9 +42,12 @@ export async function openLatents(wasm, input, access) {
  * @param {{ unscaled?: boolean }} input
  */
 export function stated(latents, { unscaled }) {
-  if (unscaled === undefined) return latents;
-  checkValue('unscaled of the latents', unscaled, FLAG);
-  return latents.stated(unscaled);
+  return unscaled === undefined ? latents : latents.stated(unscaled);
+}
+
+/** @param {{ unscaled?: unknown }} input */
+export function checkStated({ unscaled }) {
+  if (unscaled !== undefined) checkValue('unscaled of the latents', unscaled, FLAG);
 }
 
 /**

@@ -57,6 +57,7 @@ async function load(options, directions, lifetime, signal) {
   const access = new Access(signal, guarded(options.onNotice), options.cache ?? false, options.fetch);
   const wasm = await startOn(kind, threads, options, access.notify);
   wasm.broken.throwIfAborted();
+  signal.throwIfAborted();
   // A broken module ends all running and later calls of this model.
   const leave = whenAborted(wasm.broken, () => lifetime.abort(wasm.broken.reason));
   whenAborted(lifetime.signal, leave);

@@ -6,6 +6,10 @@
 import { messageOf, mismatch } from './errors.js';
 
 /** @typedef {import('./index.js').OnnxTensor} OnnxTensor */
+/**
+ * Values of a tensor, and the scale of latents if the caller has added it to the tensor.
+ * @typedef {{ data: any, shape: readonly number[], unscaled?: boolean }} Values
+ */
 
 /** Locations whose `data` is available at once. Some objects like tensors have no location. */
 const IN_MEMORY = ['cpu', 'cpu-pinned', undefined];
@@ -30,7 +34,7 @@ export function bufferOf(tensor) {
  * them itself, and has them in memory from then on.
  * @param {OnnxTensor} tensor
  * @param {string} what its name in errors
- * @returns {Promise<{ data: any, shape: readonly number[] }>}
+ * @returns {Promise<Values>}
  */
 export async function valuesOf(tensor, what) {
   const { dims, type, location } = tensor;
@@ -40,7 +44,7 @@ export async function valuesOf(tensor, what) {
   const inside = tensor.ort_tensor ?? tensor;
   try {
     if (!inside.getData) throw new Error('it has no getData()');
-    return { data: await inside.getData(), shape: dims };
+    return { data: await inside.getData(), shape: dims, ...statedBy(tensor) };
   } catch (cause) {
     throw mismatch('input', what, 'a tensor that gives its data', `one in "${location}" that does not: ${messageOf(cause)}`, cause);
   }
@@ -49,15 +53,20 @@ export async function valuesOf(tensor, what) {
 /**
  * Returns the values at once; undefined if they are not in memory, or are no floats.
  * @param {OnnxTensor} tensor
- * @returns {{ data: any, shape: readonly number[] } | undefined}
+ * @returns {Values | undefined}
  */
 export function valuesInMemory(tensor) {
   const { dims, type, location } = tensor;
   if (!IN_MEMORY.includes(location) || (type !== 'float32' && type !== 'float16')) return undefined;
   try {
-    return { data: tensor.data, shape: dims };
+    return { data: tensor.data, shape: dims, ...statedBy(tensor) };
   } catch {
     // The tensor was disposed of: reading its data throws.
     return undefined;
   }
+}
+
+/** @param {any} tensor */
+function statedBy({ unscaled }) {
+  return unscaled === undefined ? {} : { unscaled };
 }

@@ -92,8 +92,9 @@ export async function readText(input, access, what) {
   if (input instanceof Blob) return readBlob(input, what).then((buffer) => new TextDecoder().decode(buffer));
   const bytes = bytesOf(input);
   if (bytes) return new TextDecoder().decode(bytes);
-  // A Response, a promise or a map has no properties of its own, and would be an empty object.
-  if (Object.prototype.toString.call(input) === '[object Object]') return jsonOf(input, what);
+  // A Response, a promise or a map has no properties of its own, and would be an empty object. A
+  // config may be imported as a module.
+  if (['[object Object]', '[object Module]'].includes(Object.prototype.toString.call(input))) return jsonOf(input, what);
   throw mismatch('input', what, 'text, a plain object, a Blob, a URL or bytes', kindOf(input));
 }
 
