@@ -273,6 +273,10 @@ fn unscaled_latents_and_halves_change_what_they_should() {
     assert!(!none.contains("note") && !same.contains("note"), "{none}{same}");
     let other = said(Some("false")).ok().stderr;
     assert!(other.contains("note: stated.safetensors") && other.contains("which --unscaled overrides"), "{other}");
+    let args = ["compare-tiling", "--model", "model", "--latents", "stated.safetensors", "-o", "difference.png"];
+    let tiles = ["--unscaled", "--tile-size", "8", "--tile-overlap", "2"];
+    let other = folder.run(&[&args[..], &tiles].concat()).ok().stderr;
+    assert!(other.contains("which --unscaled overrides"), "{other}");
     let words = ["metadata \"unscaled\" of stated.safetensors", "true or false", "found \"yes\""];
     said(Some("yes")).failed("neither", 1, &words);
 

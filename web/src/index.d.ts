@@ -820,8 +820,6 @@ export interface HalfArray extends ArrayLike<number> {
  * half floats on the GPU, pictures) are brought into memory by their own `getData()`, and stay
  * there.
  */
-export type LatentsTensor = OnnxTensor & { unscaled?: boolean };
-
 export interface OnnxTensor {
   readonly dims: readonly number[];
   readonly type: string;
@@ -832,6 +830,9 @@ export interface OnnxTensor {
   /** Tensor inside a tensor of transformers.js. */
   readonly ort_tensor?: OnnxTensor;
 }
+
+/** A tensor of latents, to which a caller may add their scale: see {@link LatentsInput}. */
+export type LatentsTensor = OnnxTensor & { unscaled?: boolean };
 
 /**
  * A picture, one of

@@ -77,6 +77,9 @@ fn latents_are_decoded_again() {
         folder.run(&args).ok();
     }
     assert_close(&folder.npy("scaled.npy"), &folder.npy("own.npy"));
+    let args = ["decode", "--model", "model", "--latents", "scaled.safetensors", "-o", "other.npy", "--unscaled"];
+    let said = folder.run(&args).ok().stderr;
+    assert!(said.contains("note: scaled.safetensors: ") && said.contains("which --unscaled overrides"), "{said}");
 }
 
 /// Makes a folder with a clip of 16 frames of 40 x 24 pixels, as numbered pictures and as y4m.
