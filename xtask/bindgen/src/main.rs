@@ -72,14 +72,9 @@ fn bind(module: &Path, folder: &Path, name: &str) -> Result<()> {
 
 /// Returns `module` with its functions in the order that gzip compresses best, of those tried.
 fn smallest(module: &[u8]) -> Result<Vec<u8>> {
-    let mut best: Option<(usize, Vec<u8>)> = None;
-    for window in order::WINDOWS {
-        let arranged = order::arrange(module, window)?;
-        let packed = gzip(&arranged)?;
-        if best.as_ref().is_none_or(|(least, _)| packed < *least) {
-            best = Some((packed, arranged));
-        }
-    }
+    let arranged = order::arrange(module)?;
+    let sizes = arranged.iter().map(|module| gzip(module)).collect::<Result<Vec<_>>>()?;
+    let best = sizes.into_iter().zip(arranged).min_by_key(|(size, _)| *size);
     Ok(best.map(|(_, arranged)| arranged).unwrap_or_default())
 }
 

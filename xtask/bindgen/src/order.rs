@@ -6,22 +6,23 @@ use wasm_encoder::reencode::{Error, Reencode};
 use wasm_encoder::{CodeSection, FunctionSection, Module};
 use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
 
-/// Length in bytes of the pieces by which functions are compared.
-const PIECE: usize = 6;
+/// Lengths in bytes of the pieces by which functions are compared. Longer matches count several
+/// times, as they save gzip more. Together they give 0.3 % less than 6 alone.
+const PIECES: [usize; 3] = [4, 6, 10];
 
 /// Most functions with a piece that tells anything about them.
 const MOST: usize = 80;
 
 /// Bytes of functions to which the next one is compared. Less than gzip's 32 KB, as it finds what
 /// is near in fewer bits. Which of them is best changes with every build, by up to 1 KB.
-pub(crate) const WINDOWS: [usize; 4] = [16_000, 20_000, 24_000, 28_000];
+const WINDOWS: [usize; 3] = [20_000, 24_000, 28_000];
 
-/// Added to a function's length in bytes, or else the shortest would always come first.
-const HEAD: f32 = 40.0;
+/// Power of a function's length by which what it has in common counts. With 1 the shortest come
+/// first, which leaves the long ones without others that are alike.
+const LENGTH: f32 = 0.6;
 
-/// Returns `module` with its functions in an order that compresses well. Each is compared to those
-/// in the `window` bytes before it.
-pub(crate) fn arrange(module: &[u8], window: usize) -> Result<Vec<u8>> {
+/// Returns `module` with its functions in orders that compress well, one for each of [`WINDOWS`].
+pub(crate) fn arrange(module: &[u8]) -> Result<Vec<Vec<u8>>> {
     let mut imported = 0;
     let mut bodies = Vec::new();
     for payload in Parser::new(0).parse_all(module) {
@@ -35,14 +36,18 @@ pub(crate) fn arrange(module: &[u8], window: usize) -> Result<Vec<u8>> {
             _ => {}
         }
     }
-    let order = alike(&bodies, window);
-    let mut places = vec![0; order.len()];
-    for (place, &function) in (imported..).zip(&order) {
-        places[function] = place;
-    }
-    let mut arranged = Module::new();
-    Arranging { imported, order, places }.parse_core_module(&mut arranged, Parser::new(0), module)?;
-    Ok(arranged.finish())
+    let pieces = Pieces::find(&bodies);
+    let reencode = |window| {
+        let order = alike(&bodies, &pieces, window);
+        let mut places = vec![0; order.len()];
+        for (place, &function) in (imported..).zip(&order) {
+            places[function] = place;
+        }
+        let mut arranged = Module::new();
+        Arranging { imported, order, places }.parse_core_module(&mut arranged, Parser::new(0), module)?;
+        Ok(arranged.finish())
+    };
+    WINDOWS.map(reencode).into_iter().collect()
 }
 
 /// Moves functions, and changes what refers to them.
@@ -84,8 +89,8 @@ impl Reencode for Arranging {
 
 /// Returns the order of `functions`: the longest one, then always the one that has most in common
 /// with those in the `window` bytes before it, for its length.
-fn alike(functions: &[&[u8]], window: usize) -> Vec<usize> {
-    let pieces = Pieces::find(functions);
+fn alike(functions: &[&[u8]], pieces: &Pieces, window: usize) -> Vec<usize> {
+    let weights: Vec<f32> = functions.iter().map(|function| (function.len() as f32).powf(LENGTH)).collect();
     let mut common = vec![0.0; functions.len()];
     let mut near = vec![0_u32; pieces.functions.len()];
     let mut left: Vec<usize> = (0..functions.len()).collect();
@@ -112,7 +117,7 @@ fn alike(functions: &[&[u8]], window: usize) -> Vec<usize> {
             }
             first += 1;
         }
-        let share = |function: usize| common[function] / (functions[function].len() as f32 + HEAD);
+        let share = |function: usize| common[function] / weights[function];
         next = left.iter().copied().max_by(|&a, &b| share(a).total_cmp(&share(b)));
     }
     order
@@ -131,7 +136,9 @@ impl Pieces {
         let mut all: Vec<(&[u8], usize)> = functions
             .iter()
             .enumerate()
-            .flat_map(|(function, bytes)| bytes.windows(PIECE).map(move |piece| (piece, function)))
+            .flat_map(|(function, bytes)| {
+                PIECES.into_iter().flat_map(|length| bytes.windows(length)).map(move |piece| (piece, function))
+            })
             .collect();
         all.sort_unstable();
         all.dedup();
@@ -194,7 +201,7 @@ mod tests {
 
     #[test]
     fn moved_functions_keep_their_types_names_and_callers() {
-        let arranged = arrange(&module(), 20_000).unwrap();
+        let arranged = arrange(&module()).unwrap().remove(0);
         let (mut types, mut names, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
         for payload in Parser::new(0).parse_all(&arranged) {
             match payload.unwrap() {
@@ -216,7 +223,7 @@ mod tests {
     #[test]
     fn functions_that_are_alike_stand_together() {
         let functions: [&[u8]; 4] = [b"one of a kind", b"0123456789 and a long end", b"abcdefgh", b"0123456789"];
-        assert_eq!(alike(&functions, 20_000)[..2], [1, 3]);
-        assert!(alike(&[], 20_000).is_empty());
+        assert_eq!(alike(&functions, &Pieces::find(&functions), 20_000)[..2], [1, 3]);
+        assert!(alike(&[], &Pieces::find(&[]), 20_000).is_empty());
     }
 }
