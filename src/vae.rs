@@ -171,7 +171,7 @@ impl Vae {
             let of = |clips: bool| if clips { "clips" } else { "images" };
             return Err(Error::input(
                 "model",
-                format!("one loaded for {} (see LoadOptions::clips)", of(is_clip)),
+                format!("one loaded for {} (option clips)", of(is_clip)),
                 format!("one loaded for {}", of(clips)),
             ));
         }
@@ -182,7 +182,7 @@ impl Vae {
         if loaded {
             return Ok(());
         }
-        let expected = format!("one loaded to {doing} (see LoadOptions::directions)");
+        let expected = format!("one loaded to {doing} (option directions)");
         Err(Error::input("model", expected, format!("directions {directions:?}")))
     }
 

@@ -25,7 +25,9 @@ use super::names::{Layout, family_hint, half_prefix, translate};
 use super::safetensors::{ElementType, read_header, read_tensor};
 use super::source::ByteSource;
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, Family, LatentSpace, Network, OwnLatents, PaddingMode};
+use crate::model::config::{
+    AutoencoderConfig, Derived, Difference, Family, LatentSpace, Network, OwnLatents, PaddingMode,
+};
 use crate::ordered::{Map, Ordered as _};
 
 /// The weights and config of one VAE, in one file or several. Tensors have the names of diffusers,
@@ -302,7 +304,7 @@ impl Checkpoint {
         match config {
             Some(config) => match checkpoint.difference(&config) {
                 None => checkpoint.settle(config, "config.json".to_owned())?,
-                Some(field) => return Err(other_network(field, &config, &checkpoint.derived)),
+                Some(difference) => return Err(other_network(difference)),
             },
             None => {
                 checkpoint.decide(hint)?;
@@ -404,11 +406,11 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Compares `config` with the network that the weights show. Returns the name of the first
-    /// field that differs, or `None` if they agree.
-    fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
-        let field = self.derived.difference(config)?;
-        (!self.is_part_of(config)).then_some(field)
+    /// Compares `config` with the network that the weights show. Returns the first field that
+    /// differs, or `None` if they agree.
+    fn difference(&self, config: &AutoencoderConfig) -> Option<Difference> {
+        let difference = self.derived.difference(config)?;
+        (!self.is_part_of(config)).then_some(difference)
     }
 
     /// True if these tensors are a part of the network of `config`: one shard of several. A later

@@ -5,6 +5,7 @@
 mod check;
 mod classes;
 mod dc;
+mod difference;
 mod families;
 mod fields;
 mod hunyuan_video;
@@ -18,6 +19,8 @@ mod shapes;
 pub(crate) mod unsupported;
 
 pub use self::dc::{Dc, DcBlock, DcLevel, DcNorm};
+pub(crate) use self::difference::Difference;
+use self::difference::compared;
 pub use self::families::{FAMILIES, Family};
 pub use self::hunyuan_video::HunyuanVideo;
 pub use self::json::is_supported_class;
@@ -306,16 +309,13 @@ impl AutoencoderConfig {
 
     /// Returns the first field in which the networks (not the scales) of `self` and `other` differ.
     /// Compares only what `halves` of them show.
-    pub(crate) fn network_difference(&self, other: &Self, halves: Halves) -> Option<&'static str> {
+    pub(crate) fn network_difference(&self, other: &Self, halves: Halves) -> Option<Difference> {
         let [mine, theirs] = [&self.network, &other.network].map(|network| network.clone().seen_in(halves));
-        let same = [
-            ("_class_name", mine.name() == theirs.name()),
-            ("latent_channels", self.latent_channels == other.latent_channels),
-            ("in_channels", self.in_channels == other.in_channels || !halves.encoder),
-            ("out_channels", self.out_channels == other.out_channels || !halves.decoder),
-        ];
-        let common = same.into_iter().find(|(_, same)| !same).map(|(field, _)| field);
-        common.or_else(|| mine.difference(&theirs))
+        compared("_class_name", &mine.name(), &theirs.name())
+            .or_else(|| compared("latent_channels", &self.latent_channels, &other.latent_channels))
+            .or_else(|| compared("in_channels", &self.in_channels, &other.in_channels).filter(|_| halves.encoder))
+            .or_else(|| compared("out_channels", &self.out_channels, &other.out_channels).filter(|_| halves.decoder))
+            .or_else(|| mine.difference(&theirs))
     }
 
     /// Takes over the latent scale of `other`, its starts of clips, and its sample size if none is

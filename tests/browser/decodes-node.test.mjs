@@ -136,6 +136,19 @@ describe('many models and calls at once', () => {
   });
 });
 
+describe('bytes of RGBA', () => {
+  it('are read from each array of bytes, as they were at the call', async () => {
+    const [width, height] = [32, 24];
+    const levels = Uint8Array.from(fill('levels', 4 * width * height, 127, 127), (level, at) => (at % 4 === 3 ? 255 : level));
+    const wanted = [...(await vae.encode({ data: new Uint8ClampedArray(levels), width, height })).data];
+    for (const data of [levels.slice(), Buffer.from(levels)]) {
+      const latents = vae.encode({ data, width, height });
+      data.fill(0);
+      assert.deepEqual([...(await latents).data], wanted, data.constructor.name);
+    }
+  });
+});
+
 describe('latents as a file', () => {
   const image = { data: fill('image', 3 * 32 * 24, 0, 0.5), shape: [1, 3, 24, 32] };
 

@@ -127,7 +127,8 @@ describe('options', () => {
       ...[['width', 88.5], ['width', '72'], ['height', -8], ['height', 0]].map(([side, value]) => /** @type {[() => unknown, RegExp]} */ ([
         () => vae.encode({ data: new Uint8ClampedArray(4 * 64), width: 8, height: 8, [side]: value }), new RegExp(`^${side} of the picture: expected a whole number above 0, found "?${value}"?$`),
       ])),
-      [() => vae.encode({ data: Buffer.alloc(4 * 64), width: 8, height: 8 }), /^data of the picture: expected a Uint8ClampedArray of RGBA, found Buffer$/],
+      [() => vae.encode({ data: Buffer.alloc(3 * 64), width: 8, height: 8 }), /^picture: expected 4 bytes for each of 8x8 pixels, found 192$/],
+      [() => vae.encode({ data: new Uint16Array(4 * 64), width: 8, height: 8 }), /^data of the picture: expected a Uint8Array or Uint8ClampedArray of RGBA, found Uint16Array$/],
       [() => vae.encode(latents, { output: 'latents' }), /^output: expected one of mode, sample, moments/],
       [() => vae.encode(latents, { seed: -1 }), /^seed: expected a whole number/],
       [() => vae.planEncode({ width: 8, heights: 8 }), /^heights: .*\(did you mean "height"\?\)$/],

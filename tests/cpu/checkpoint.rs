@@ -668,7 +668,8 @@ fn a_config_of_another_model_beside_a_file_is_passed_over() {
     // The files of a folder of diffusers belong together, whether the folder or a file is named.
     for name in STANDARD {
         let text = open_beside(&weights, name, &wider).expect_err("another network").to_string();
-        assert!(text.starts_with("config field \"block_out_channels\"") && text.ends_with("in config.json"), "{text}");
+        let wanted = "config field \"block_out_channels\": expected [32], as the weights have, found [64] in config.json";
+        assert_eq!(text, wanted);
         let text = open_beside(&weights, name, &unreadable).expect_err("no number").to_string();
         assert!(text.starts_with("config field \"scaling_factor\""), "{text}");
     }

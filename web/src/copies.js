@@ -5,6 +5,7 @@
 
 import { drawableOf } from './images.js';
 import { isTensor, valuesInMemory } from './onnx.js';
+import { isBytes } from './pixels.js';
 import { bytesOf } from './sources.js';
 import { movingWith } from './transfer.js';
 
@@ -74,12 +75,12 @@ function tensorNow(input) {
 /** @param {any} image */
 function pixelsNow(image) {
   const { data, width, height } = image;
-  return { data: arrayNow(data), width, height };
+  return { data: new Uint8ClampedArray(data), width, height };
 }
 
 /** @param {any} value an ImageData or an object like it */
 function isPixels(value) {
-  return isObject(value) && 'width' in value && value.data instanceof Uint8ClampedArray && !movingWith(value);
+  return isObject(value) && 'width' in value && isBytes(value.data) && !movingWith(value);
 }
 
 /** @param {any} data */

@@ -8,7 +8,7 @@ import { Lanczos } from './lanczos.js';
 import { isTensor, valuesOf } from './onnx.js';
 import { checkValue } from './options.js';
 import { isFloats, isSvg, isWhole } from './picture-file.js';
-import { AS_IT_IS, planesOf, straightStripsOf, stripsOf, stripsOfData } from './pixels.js';
+import { AS_IT_IS, isBytes, planesOf, straightStripsOf, stripsOf, stripsOfData } from './pixels.js';
 import { bytesOf, openSource } from './sources.js';
 import { checkedFloats } from './tensors.js';
 
@@ -184,7 +184,7 @@ class Opening {
   /** @param {ImageData} image */
   imageData(image) {
     const { data, width, height } = image;
-    if (!(data instanceof Uint8ClampedArray)) throw mismatch('input', 'data of the picture', 'a Uint8ClampedArray of RGBA', kindOf(data));
+    if (!isBytes(data)) throw mismatch('input', 'data of the picture', 'a Uint8Array or Uint8ClampedArray of RGBA', kindOf(data));
     for (const [name, side] of Object.entries({ width, height })) checkValue(`${name} of the picture`, side, SIDE);
     if (data.length !== 4 * width * height) throw mismatch('input', 'picture', `4 bytes for each of ${width}x${height} pixels`, `${data.length}`);
     return this.#fromStrips(image, (part) => stripsOfData(image, part));

@@ -863,7 +863,7 @@ export type LatentsTensor = OnnxTensor & { unscaled?: boolean };
 export type ImageInput =
   | FileInput
   | ImageBitmapSource
-  | { data: Uint8ClampedArray; width: number; height: number }
+  | { data: Uint8ClampedArray | Uint8Array; width: number; height: number }
   | { data: Float32Array | Uint16Array | HalfArray; shape: readonly number[] }
   | OnnxTensor;
 

@@ -147,6 +147,14 @@ function openVideoFrame(source) {
 }
 
 /**
+ * Returns whether `data` may hold levels of pixels, as Node's Buffer does, too.
+ * @param {unknown} data
+ */
+export function isBytes(data) {
+  return data instanceof Uint8ClampedArray || data instanceof Uint8Array;
+}
+
+/**
  * @param {Pick<ImageData, 'data' | 'width'>} image
  * @param {Part} part
  * @returns {Iterable<Uint8ClampedArray>}

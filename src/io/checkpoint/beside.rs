@@ -4,7 +4,7 @@
 use super::{Checkpoint, LatentScale, shapes_of};
 use crate::error::Result;
 use crate::io::source::ByteSource;
-use crate::model::config::{AutoencoderConfig, Derived, Network};
+use crate::model::config::{AutoencoderConfig, Derived, Difference, Network};
 
 impl Checkpoint {
     /// Opens the files of a model by their own contents. `config` is the config beside them, or the
@@ -50,7 +50,7 @@ impl Checkpoint {
     /// Checks that `config` describes the network of the weights. Returns it with what the files
     /// themselves tell, or why it does not fit.
     fn fitted(&self, mut config: AutoencoderConfig) -> std::result::Result<AutoencoderConfig, String> {
-        if let Some(field) = self.difference(&config) {
+        if let Some(Difference { field, .. }) = self.difference(&config) {
             return Err(format!("it describes another model ({field})"));
         }
         let shown = Derived::from_shapes(&self.name, &shapes_of(&self.tensors)).map_err(|error| error.to_string())?;

@@ -2,7 +2,9 @@
 //! contents decide; nothing is guessed.
 
 use crate::error::{Error, Result};
-use crate::model::config::{AutoencoderConfig, Derived, FAMILIES, Family, LatentSpace, Network, OwnLatents};
+use crate::model::config::{
+    AutoencoderConfig, Derived, Difference, FAMILIES, Family, LatentSpace, Network, OwnLatents,
+};
 
 /// Knowledge about the scale of the latents (scale, shift, mean, deviation).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,14 +56,13 @@ pub(super) fn family_of_architecture(architecture: &str) -> Option<&'static str>
     ARCHITECTURES.iter().find(|(start, _)| architecture.starts_with(start)).map(|(_, family)| *family)
 }
 
-/// Makes the error for a `config` that describes another network than the weights. `field` is the
-/// first difference.
-pub(super) fn other_network(field: &str, config: &AutoencoderConfig, derived: &Derived) -> Error {
-    Error::Config {
-        field: field.to_owned(),
-        expected: format!("the network of the weights ({})", summary(derived.unscaled())),
-        found: format!("{} in config.json", summary(config)),
-    }
+/// Makes the error for a config.json that describes another network than the weights.
+pub(super) fn other_network(Difference { field, values }: Difference) -> Error {
+    let (found, expected) = match values {
+        Some([config, weights]) => (format!("{config} in config.json"), format!("{weights}, as the weights have")),
+        None => ("another in config.json".to_owned(), "that of the weights".to_owned()),
+    };
+    Error::Config { field: field.to_owned(), expected, found }
 }
 
 /// Derives config and scale of weights without a config.json. `hint` counts only if its family has
@@ -157,14 +158,10 @@ fn check_functions(derived: &Derived) -> Result<()> {
         field: "decoder_act_fns".to_owned(),
         // The page fetches a config.json if an error begins so: `needsConfig` in advice.js.
         expected: "a config.json with decoder_act_fns and the like, because weights do not contain them".to_owned(),
-        found: format!("no published DC-AE ({})", summary(derived.unscaled())),
+        found: "the weights of no published DC-AE".to_owned(),
     })
 }
 
 fn names(families: &[&Family]) -> Vec<&'static str> {
     families.iter().map(|family| family.name).collect()
-}
-
-fn summary(config: &AutoencoderConfig) -> String {
-    format!("{} latent channels, {:?}", config.latent_channels, config.network)
 }

@@ -324,14 +324,6 @@ impl NetworkFacts {
     }
 }
 
-/// Compares fields of two networks. A field may have another name in config.json, and one row may
-/// follow that is not a field.
-macro_rules! same {
-    ($left:ident, $right:ident: $($field:ident $(as $name:literal)?),+ $(; $other:literal: $same:expr)?) => {
-        &[$(([$($name,)? stringify!($field)][0], $left.$field == $right.$field),)+ $(($other, $same))?]
-    };
-}
-
 impl Network {
     /// Returns the facts about this network that need no graph.
     pub(crate) fn facts(&self) -> NetworkFacts {
@@ -461,43 +453,6 @@ impl Network {
             Self::Tiny(_) | Self::Wan(_) | Self::SeedVr(_) | Self::HunyuanVideo(_) | Self::Dc(_) => {}
         }
         self
-    }
-
-    /// Returns the first field in which two networks of one kind differ. It ignores groups and
-    /// borders, because weights do not show them.
-    pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
-        let same: &[_] = match (self, other) {
-            (Self::Kl(left), Self::Kl(right)) => same!(
-                left, right: block_out_channels, decoder_block_out_channels, layers_per_block,
-                decoder_layers_per_block, mid_block_add_attention, use_quant_conv, use_post_quant_conv
-            ),
-            (Self::Tiny(left), Self::Tiny(right)) => same!(
-                left, right: encoder_block_out_channels, decoder_block_out_channels, num_encoder_blocks,
-                num_decoder_blocks, use_midblock_gn, patch_size, temporal_downsample
-            ),
-            (Self::Wan(left), Self::Wan(right)) => same!(
-                left, right: base_dim, decoder_base_dim, dim_mult, num_res_blocks, is_residual, patch_size, upscale;
-                // Weights without a list do not tell.
-                "temperal_downsample": !left.is_residual
-                    || [left, right].iter().any(|wan| wan.temperal_downsample.is_empty())
-                    || left.temperal_downsample == right.temperal_downsample
-            ),
-            // Weights tell neither shortcuts nor borders.
-            (Self::Ltx2(left), Self::Ltx2(right)) => same!(
-                left, right: block_out_channels, layers_per_block, downsample as "downsample_type",
-                decoder_block_out_channels, decoder_layers_per_block, upsample as "upsample_type", upsample_factor,
-                patch_size
-            ),
-            (Self::SeedVr(left), Self::SeedVr(right)) => {
-                same!(left, right: block_out_channels, layers_per_block, temporal_scale_num)
-            }
-            (Self::Dc(left), Self::Dc(right)) => &left.compared(right),
-            (Self::HunyuanVideo(left), Self::HunyuanVideo(right)) => same!(
-                left, right: block_out_channels, layers_per_block, time_changes as "temporal_compression_ratio"
-            ),
-            _ => &[],
-        };
-        same.iter().find(|(_, same)| !same).map(|(field, _)| *field)
     }
 }
 

@@ -15,7 +15,7 @@ mod wan;
 use std::collections::BTreeMap;
 
 use self::votes::Shapes;
-use super::{AutoencoderConfig, FAMILIES, Family, Halves, Network, Packing, PaddingMode, invalid};
+use super::{AutoencoderConfig, Difference, FAMILIES, Family, Halves, Network, Packing, PaddingMode, invalid};
 use crate::error::{Error, Result};
 use crate::named::Named;
 
@@ -117,7 +117,7 @@ impl Derived {
     }
 
     /// Returns the first field in which `config` describes another network than the weights.
-    pub(crate) fn difference(&self, config: &AutoencoderConfig) -> Option<&'static str> {
+    pub(crate) fn difference(&self, config: &AutoencoderConfig) -> Option<Difference> {
         config.network_difference(&self.unscaled, self.halves)
     }
 }

@@ -1,0 +1,79 @@
+//! Comparison of two networks, field by field.
+
+use serde::Serialize;
+
+use super::Network;
+
+/// A field in which two networks differ.
+pub(crate) struct Difference {
+    /// Name of the field in config.json.
+    pub(crate) field: &'static str,
+    /// What the first network has there and what the second, as JSON, if config.json has the like.
+    pub(crate) values: Option<[String; 2]>,
+}
+
+/// Compares what two networks have in `field`.
+pub(super) fn compared<T: PartialEq + Serialize>(field: &'static str, left: &T, right: &T) -> Option<Difference> {
+    let json = |value| serde_json::to_string(value).ok();
+    (left != right).then(|| Difference { field, values: json(left).zip(json(right)).map(<[String; 2]>::from) })
+}
+
+/// Returns a difference in `field`, which has other values in config.json, unless `same`.
+fn compared_by(field: &'static str, same: bool) -> Option<Difference> {
+    (!same).then_some(Difference { field, values: None })
+}
+
+/// Returns the first difference of fields. One may have another name and other values in
+/// config.json, and one row may follow that is not a field.
+macro_rules! first {
+    ($left:ident, $right:ident: $($field:ident $(as $name:literal)?),+ $(; $other:literal: $same:expr)?) => {
+        None$(.or_else(|| first!(@ $left, $right, $field $($name)?)))+
+        $(.or_else(|| compared_by($other, $same)))?
+    };
+    (@ $left:ident, $right:ident, $field:ident) => {
+        compared(stringify!($field), &$left.$field, &$right.$field)
+    };
+    (@ $left:ident, $right:ident, $field:ident $name:literal) => {
+        compared_by($name, $left.$field == $right.$field)
+    };
+}
+
+impl Network {
+    /// Returns the first field in which two networks of one kind differ. It ignores groups and
+    /// borders, because weights do not show them.
+    pub(crate) fn difference(&self, other: &Self) -> Option<Difference> {
+        match (self, other) {
+            (Self::Kl(left), Self::Kl(right)) => first!(
+                left, right: block_out_channels, decoder_block_out_channels, layers_per_block,
+                decoder_layers_per_block, mid_block_add_attention, use_quant_conv, use_post_quant_conv
+            ),
+            (Self::Tiny(left), Self::Tiny(right)) => first!(
+                left, right: encoder_block_out_channels, decoder_block_out_channels, num_encoder_blocks,
+                num_decoder_blocks, use_midblock_gn, patch_size, temporal_downsample
+            ),
+            (Self::Wan(left), Self::Wan(right)) => first!(
+                left, right: base_dim, decoder_base_dim, dim_mult, num_res_blocks, is_residual, patch_size, upscale;
+                // Weights without a list do not tell.
+                "temperal_downsample": !left.is_residual
+                    || [left, right].iter().any(|wan| wan.temperal_downsample.is_empty())
+                    || left.temperal_downsample == right.temperal_downsample
+            ),
+            // Weights tell neither shortcuts nor borders.
+            (Self::Ltx2(left), Self::Ltx2(right)) => first!(
+                left, right: block_out_channels, layers_per_block, downsample as "downsample_type",
+                decoder_block_out_channels, decoder_layers_per_block, upsample as "upsample_type", upsample_factor,
+                patch_size
+            ),
+            (Self::SeedVr(left), Self::SeedVr(right)) => {
+                first!(left, right: block_out_channels, layers_per_block, temporal_scale_num)
+            }
+            (Self::Dc(left), Self::Dc(right)) => {
+                left.compared(right).into_iter().find_map(|(field, same)| compared_by(field, same))
+            }
+            (Self::HunyuanVideo(left), Self::HunyuanVideo(right)) => first!(
+                left, right: block_out_channels, layers_per_block, time_changes as "temporal_compression_ratio"
+            ),
+            _ => None,
+        }
+    }
+}
