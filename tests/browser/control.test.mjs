@@ -69,12 +69,12 @@ inBrowsers({ models: [MODEL] }, (session) => {
       'memoryBudget: expected a whole number, found NaN',
       'limit of the cache: expected a number of bytes, found NaN',
       'memoryBudget: expected a whole number, found Infinity',
-      'tileOverlap: expected a whole number, found NaN',
+      'tileOverlap: expected a whole number below 2 ** 32, found NaN',
       'memoryBudget: expected a whole number, found NaN',
       'memoryBudget: expected a whole number, found -1',
-      'memoryBudget: expected a whole number, found string',
-      'index: expected a whole number, found NaN',
-      'tileSize: expected a whole number, found NaN',
+      'memoryBudget: expected a whole number, found "512 MiB"',
+      'index: expected a whole number below 2 ** 32, found NaN',
+      'tileSize: expected a whole number below 2 ** 32, found NaN',
     ]);
   });
 

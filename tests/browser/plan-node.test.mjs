@@ -139,7 +139,7 @@ describe('planFor', () => {
       [{ ...right, config: {} }, /^model: .*found both$/],
       [{ ...right, width: 60 }, /^width of the picture: expected a multiple of 8 pixels, found 60$/],
       [{ ...right, height: undefined }, /^height of the picture: expected 1 to 4294967295 pixels, found undefined$/],
-      [{ ...right, width: 2 ** 32 }, /^width of the picture/],
+      [{ ...right, width: 2 ** 32 }, /^width: expected a whole number below 2 \*\* 32, found 4294967296$/],
       [{ ...right, width: 2 ** 31 }, /picture|size|image/],
       [{ ...right, budget: 1 }, /^budget: expected one of family, .*memoryBudget.*found an option "budget" \(did you mean "memoryBudget"\?\)$/],
       [{ ...right, memoryBudget: NaN }, /^memoryBudget: expected a whole number, found NaN$/],

@@ -10,12 +10,12 @@ import { checkResult, OF_PARTS, OF_PLANS } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkRequest } from './fit.js';
 import { Values } from './iterate.js';
-import { checkOptions, oneOf } from './options.js';
+import { checkOptions, oneOf, SMALL } from './options.js';
 import { either } from './queue.js';
 import { stoppable } from './stoppable.js';
 
 /** Options of an encode, with the ways to fill up the end of the clip. */
-const OF_CLIPS = { ...OF_PARTS, clipLatents: undefined, pad: oneOf('repeat', 'mirror') };
+const OF_CLIPS = { ...OF_PARTS, clipLatents: SMALL, pad: oneOf('repeat', 'mirror') };
 
 /** The module's name for such an encode. */
 const JOB = /** @type {const} */ ({ direction: 'encode', frames: 'clip' });
@@ -32,7 +32,7 @@ export class ClipEncoding {
   /** @param {import('./index.js').EncodeClipPlanOptions} options */
   plan(options) {
     this.#loaded.throwIfDestroyed();
-    checkOptions(options, { ...OF_PLANS, clipLatents: undefined });
+    checkOptions(options, { ...OF_PLANS, clipLatents: SMALL });
     const { width, height, memoryBudget, clipLatents } = options;
     return this.#loaded.plan({ ...JOB, width, height, ...this.#loaded.moduleOptions({ memoryBudget }), clipLatents });
   }

@@ -6,7 +6,7 @@ import { openClipLatents, partsOf } from './clip-latents.js';
 import { ClipRun, freeAll } from './clip-run.js';
 import { clipNow } from './copies.js';
 import { mismatch, wgvaeError } from './errors.js';
-import { checkOptions, LISTENER, oneOf, SIGNAL } from './options.js';
+import { checkOptions, LISTENER, oneOf, SIGNAL, SMALL, WHOLE } from './options.js';
 import { checkOutput, delivered, FRAMES, videoFrameOf } from './outputs.js';
 import { either, orAborted } from './queue.js';
 import { stoppable } from './stoppable.js';
@@ -14,7 +14,7 @@ import { stoppable } from './stoppable.js';
 /** @typedef {import('./index.js').ClipOptions} ClipOptions */
 
 /** Options of a plan. @type {import('./options.js').Checks} */
-const OF_PLANS = { width: undefined, height: undefined, output: oneOf(...Object.keys(FRAMES)), memoryBudget: undefined, clipLatents: undefined };
+const OF_PLANS = { width: SMALL, height: SMALL, output: oneOf(...Object.keys(FRAMES)), memoryBudget: WHOLE, clipLatents: SMALL };
 
 /** Frames per second of video, unless the caller says otherwise. */
 const FPS = 24;
@@ -23,7 +23,7 @@ const FPS = 24;
 const RATE = [(value) => Number.isFinite(value) && value > 0, 'frames per second, above 0'];
 
 /** Options of a decode. @type {import('./options.js').Checks} */
-const OF_DECODES = { output: undefined, fps: RATE, memoryBudget: undefined, clipLatents: undefined, onProgress: LISTENER, signal: SIGNAL };
+const OF_DECODES = { output: undefined, fps: RATE, memoryBudget: WHOLE, clipLatents: SMALL, onProgress: LISTENER, signal: SIGNAL };
 
 /** The module's name for such a decode. */
 const JOB = /** @type {const} */ ({ direction: 'decode', frames: 'clip' });

@@ -3,13 +3,12 @@
 
 import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { latentsNow } from './copies.js';
-import { checkCounts, checkSmallCounts } from './counts.js';
 import { kindOf, mismatch, wgvaeError } from './errors.js';
 import { checkHostCanvas, show } from './host-canvas.js';
 import { areOnGpu, HEAD_BYTES, isFile, openLatents } from './latents.js';
 import { Latest } from './latest.js';
 import { deviceLost, isLoss } from './loss.js';
-import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
+import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL, SMALL, WHOLE } from './options.js';
 import { checkAlone, checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
 import { openSource } from './sources.js';
@@ -24,18 +23,18 @@ const BLENDED = ['blend', 'cosine'];
 export const TILINGS = ['exact', ...BLENDED, 'estimate'];
 
 /** Options of a plan. @type {import('./options.js').Checks} */
-const OF_PLANS = { width: undefined, height: undefined, output: oneOf(...Object.keys(OUTPUTS)), tiling: oneOf(...TILINGS), tileSize: undefined, tileOverlap: undefined, memoryBudget: undefined };
+const OF_PLANS = { width: SMALL, height: SMALL, output: oneOf(...Object.keys(OUTPUTS)), tiling: oneOf(...TILINGS), tileSize: SMALL, tileOverlap: SMALL, memoryBudget: WHOLE };
 
 /** Options of a decode. @type {import('./options.js').Checks} */
 const OF_DECODES = {
   canvas: undefined,
   output: OF_PLANS.output,
   tiling: OF_PLANS.tiling,
-  tileSize: undefined,
-  tileOverlap: undefined,
-  index: undefined,
-  maxSide: undefined,
-  memoryBudget: undefined,
+  tileSize: SMALL,
+  tileOverlap: SMALL,
+  index: SMALL,
+  maxSide: SMALL,
+  memoryBudget: WHOLE,
   replace: FLAG,
   onProgress: LISTENER,
   signal: SIGNAL,
@@ -144,7 +143,6 @@ export class Decoding {
    */
   async #decode(input, asked) {
     const { output = 'bitmap', canvas, tiling = 'exact', maxSide, replace } = asked;
-    checkSmallCounts({ maxSide });
     if (canvas) checkAlone(asked);
     else checkOutput(output, OUTPUTS);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
@@ -292,7 +290,6 @@ export class Decoding {
    * @param {'canvas' | 'rgba8' | 'raw'} [output]
    */
   #moduleOptions({ canvas, output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
-    checkCounts({ tileSize, tileOverlap });
     return { ...this.#loaded.moduleOptions(options), output, format: formatOf({ canvas, output: asked }), tiling, tileSize, tileOverlap };
   }
 }

@@ -2,18 +2,17 @@
 // Encoding of pictures to latents.
 
 import { pictureNow } from './copies.js';
-import { isCount } from './counts.js';
 import { mismatch } from './errors.js';
 import { checkRequest, OF_SIZES } from './fit.js';
 import { openImages } from './images.js';
 import { FILES } from './latents-file.js';
-import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL } from './options.js';
+import { checkOptions, FLAG, isCount, LISTENER, oneOf, SIGNAL, SMALL, WHOLE } from './options.js';
 
 /** @typedef {import('./index.js').EncodeOptions} EncodeOptions */
 /** @typedef {import('./index.js').ImageInput} ImageInput */
 
 /** Options of a plan. @type {import('./options.js').Checks} */
-export const OF_PLANS = { width: undefined, height: undefined, memoryBudget: undefined };
+export const OF_PLANS = { width: SMALL, height: SMALL, memoryBudget: WHOLE };
 
 /** Results to choose from the distribution that an encoder gives. */
 const RESULTS = ['mode', 'sample', 'moments'];
@@ -24,8 +23,8 @@ const OF_ENCODES = {
   seed: [(value) => isCount(value), `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`],
   unscaled: FLAG,
   ...OF_SIZES,
-  index: undefined,
-  memoryBudget: undefined,
+  index: SMALL,
+  memoryBudget: WHOLE,
   onProgress: LISTENER,
   signal: SIGNAL,
 };

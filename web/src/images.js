@@ -1,12 +1,11 @@
 // @ts-check
 // Conversion of every kind of image that a caller may have to the wasm module's.
 
-import { isCount } from './counts.js';
 import { kindOf, messageOf, mismatch, WgvaeError } from './errors.js';
 import { fitted, isResize } from './fit.js';
 import { Lanczos } from './lanczos.js';
 import { isTensor, valuesOf } from './onnx.js';
-import { checkValue } from './options.js';
+import { checkValue, isCount } from './options.js';
 import { isFloats, isSvg, isWhole } from './picture-file.js';
 import { AS_IT_IS, isBytes, planesOf, straightStripsOf, stripsOf, stripsOfData } from './pixels.js';
 import { bytesOf, openSource } from './sources.js';

@@ -2,7 +2,6 @@
 // A model on a device: runs its tasks one after the other, and handles aborts and lost devices.
 // decoding.js and encoding.js have the tasks.
 
-import { checkCounts } from './counts.js';
 import { checkKernels, chooseDevice } from './device.js';
 import { startEngine } from './engine.js';
 import { messageOf, WgvaeError, wgvaeError } from './errors.js';
@@ -280,12 +279,10 @@ export class Loaded {
   }
 
   /**
-   * Returns the module's options for both directions. Checks numbers first: NaN becomes null in
-   * JSON, and the module would take it for no budget.
+   * Returns the module's options for both directions.
    * @param {{ memoryBudget?: number, index?: number }} options
    */
   moduleOptions({ memoryBudget = this.options.memoryBudget, index }) {
-    checkCounts({ memoryBudget, index });
     const { leastMemory, parking } = this.options;
     return { memoryBudget, leastMemory, parking, submissionTarget: this.#submissionTarget, index };
   }

@@ -2,7 +2,6 @@
 // Checks of callers' options. A caller who writes `fp16` for `f16`, or `budget` for `memoryBudget`,
 // gets an error that lists the valid words and says which is the nearest.
 
-import { isCount } from './counts.js';
 import { kindOf, mismatch } from './errors.js';
 import { hintOf } from './nearest.js';
 import { areSources } from './wasm-sources.js';
@@ -19,8 +18,11 @@ export const oneOf = (...choices) => [(value) => choices.includes(value), `one o
 /** @type {Check} */
 export const TEXT = [(value) => typeof value === 'string', 'text'];
 
-/** @type {Check} */
+/** Of 53 bits. The module would get NaN and Infinity as null, and a budget would become none. @type {Check} */
 export const WHOLE = [isCount, 'a whole number'];
+
+/** A number as the module takes most. @type {Check} */
+export const SMALL = [(value) => isCount(value) && value < 2 ** 32, 'a whole number below 2 ** 32'];
 
 /** @type {Check} */
 const THREADS = [(value) => isCount(value) && value > 0 && value < 256, 'a whole number from 1 to 255'];
@@ -69,6 +71,11 @@ export const OF_MODELS = {
   onNotice: LISTENER,
   signal: SIGNAL,
 };
+
+/** @param {unknown} value */
+export function isCount(value) {
+  return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
+}
 
 /**
  * Throws unless `options` is an object.

@@ -4,7 +4,7 @@
 import { decodedFrames, encodedLatents, fittingFrames, latentsOfFrames } from './clip-lengths.js';
 import { TILINGS } from './decoding.js';
 import { kindOf, mismatch, wgvaeError } from './errors.js';
-import { checkOptions, OF_MODELS, oneOf, TEXT, WHOLE } from './options.js';
+import { checkOptions, OF_MODELS, oneOf, SMALL, TEXT, WHOLE } from './options.js';
 import { FRAMES, hostOutput, isShownFromMemory, OUTPUTS } from './outputs.js';
 import { planned } from './plans.js';
 import { Access, readText } from './sources.js';
@@ -18,8 +18,8 @@ const OPTIONS = {
   family: TEXT,
   config: undefined,
   device: oneOf('webgpu', 'cpu'),
-  width: undefined,
-  height: undefined,
+  width: SMALL,
+  height: SMALL,
   frames: WHOLE,
   previewRate: OF_MODELS.previewRate,
   border: OF_MODELS.border,
@@ -31,8 +31,8 @@ const OPTIONS = {
   parking: OF_MODELS.parking,
   output: oneOf(...Object.keys(OUTPUTS)),
   tiling: oneOf(...TILINGS),
-  tileSize: WHOLE,
-  tileOverlap: WHOLE,
+  tileSize: SMALL,
+  tileOverlap: SMALL,
   limits: [(value) => typeof value === 'object' && value !== null, 'a GPUAdapter, or limits as in AdapterInfo'],
   fetch: OF_MODELS.fetch,
   wasm: OF_MODELS.wasm,

@@ -1,16 +1,15 @@
 // @ts-check
 // Previews of latents without a model: a published linear map makes a pixel of each.
 
-import { checkSmallCounts } from './counts.js';
 import { wgvaeError } from './errors.js';
 import { openLatents } from './latents.js';
 import { MAX_SIDE } from './latest.js';
-import { checkOptions, checkValue, OF_MODELS, TEXT } from './options.js';
+import { checkOptions, checkValue, OF_MODELS, SMALL, TEXT } from './options.js';
 import { Access } from './sources.js';
 import { startWasm } from './wasm.js';
 
 /** @type {import('./options.js').Checks} */
-const OPTIONS = { family: TEXT, maxSide: undefined, index: undefined, fetch: OF_MODELS.fetch, wasm: OF_MODELS.wasm, signal: OF_MODELS.signal };
+const OPTIONS = { family: TEXT, maxSide: SMALL, index: SMALL, fetch: OF_MODELS.fetch, wasm: OF_MODELS.wasm, signal: OF_MODELS.signal };
 
 /**
  * @param {import('./index.js').LatentsInput} input
@@ -20,7 +19,6 @@ export async function preview(input, options) {
   checkOptions(options, OPTIONS);
   checkValue('family', options.family, TEXT);
   const { family, maxSide = MAX_SIDE, index = 0, wasm: sources, signal = new AbortController().signal } = options;
-  checkSmallCounts({ maxSide, index });
   signal.throwIfAborted();
   try {
     const wasm = await startWasm(sources);
