@@ -18,7 +18,10 @@ export const oneOf = (...choices) => [(value) => choices.includes(value), `one o
 /** @type {Check} */
 export const TEXT = [(value) => typeof value === 'string', 'text'];
 
-/** Of 53 bits. The module would get NaN and Infinity as null, and a budget would become none. @type {Check} */
+/**
+ * A whole number. The module would get NaN and Infinity as null, and a budget would become none.
+ * @type {Check}
+ */
 export const WHOLE = [isCount, 'a whole number'];
 
 /** A number as the module takes most. @type {Check} */

@@ -8,7 +8,7 @@ use super::Network;
 pub(crate) struct Difference {
     /// Name of the field in config.json.
     pub(crate) field: &'static str,
-    /// What the first network has there and what the second, as JSON, if config.json has the like.
+    /// The values of the first network and of the second, as JSON, if config.json has the like.
     pub(crate) values: Option<[String; 2]>,
 }
 
