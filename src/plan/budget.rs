@@ -22,6 +22,9 @@
 //! 3. The smallest peak is the peak of a plan that was made. So planning accepts it, and rejects
 //!    one byte less.
 //!
+//! Where activations may be parked, a budget that is rejected is searched for without parking, too,
+//! so the smaller of two smallest peaks counts.
+//!
 //! Most budgets are accepted without the exact smallest peak. It is enough that the second search
 //! finds one plan that takes no more than the plan to be returned: then the smallest peak is no
 //! larger either. [`Search::smallest`] stops there.
@@ -79,6 +82,27 @@ pub(super) fn within(
     whole: &Plan,
     budget: Bytes,
 ) -> Result<Plan> {
+    let found = search(fused, limits, options, whole, budget);
+    let Err(Error::Budget { smallest, .. }) = &found else { return found };
+    if !options.parks() {
+        return found;
+    }
+    // Slots that are chosen before their buffers may lose more than parking gains, mostly for small
+    // images.
+    match search(fused, limits, &PlanOptions { parking: false, ..options.clone() }, whole, budget) {
+        Ok(unmoved) => Ok(unmoved),
+        Err(Error::Budget { smallest: unmoved, seconds, image, .. }) if unmoved < *smallest => {
+            Err(Error::Budget { budget, image, smallest: unmoved, seconds })
+        }
+        Err(_) => found,
+    }
+}
+
+/// Finds the fastest plan that takes at most `budget`, and parks activations only if `options` do.
+///
+/// # Errors
+/// See [`within`].
+fn search(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, whole: &Plan, budget: Bytes) -> Result<Plan> {
     let mut search = Search { fused, limits, options, work_limit: WorkLimit::new(whole) };
     let fastest = search.fastest(whole, budget);
     let enough = fastest.as_ref().map_or(budget, |plan| plan.memory.peak());
