@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from .files import files_of
-from .vae import EngineVae, wrong
+from .files import States, files_of, states_of
+from .vae import EngineVae, Files, wrong
 
 Graph = Mapping[str, Mapping[str, Any]]
 """A workflow as ComfyUI runs it: nodes by their id, with ``class_type`` and ``inputs``."""
@@ -43,7 +43,8 @@ def engine_of(vae: object, prompt: Graph | None, unique_id: str | None) -> Engin
         found = f"{type(vae).__name__}, which does not tell its file: use 'Load VAE (wgvae)' with the same file"
         raise wrong("vae", expected, found)
     precision = "f32" if getattr(vae, "vae_dtype", None) == torch.float32 else "auto"
-    return _opened(name, precision)
+    files = files_of(name, "vae")
+    return _opened(files, precision, states_of(files))
 
 
 def _name_of_file(prompt: Graph, unique_id: str | None) -> str | None:
@@ -68,6 +69,11 @@ def _name_of_file(prompt: Graph, unique_id: str | None) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _opened(name: str, precision: str) -> EngineVae:
-    """Opens a file. ComfyUI frees its memory on demand, and the next call reads it again."""
-    return EngineVae(files_of(name, "vae"), precision=precision)
+def _opened(files: Files, precision: str, states: States) -> EngineVae:
+    """Opens files, anew if their ``states`` have changed.
+
+    ComfyUI frees its memory on demand, and the next call reads it again.
+    """
+    name = PurePath(files.decoder).stem
+    # ComfyUI takes these, too, by their names.
+    return EngineVae(files, precision=precision, family=name if name in ("lighttaew2_1", "lighttaew2_2") else None)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import folder_paths
 
 from .vae import Files, wrong
+
+States = tuple[tuple[int, int], ...]
+"""Time of change and size of each file."""
 
 
 def models() -> dict[str, list[tuple[str, str]]]:
@@ -38,3 +43,9 @@ def files_of(name: str, what: str = "vae_name") -> Files:
     if name not in listed:
         raise wrong(what, "a .safetensors or .sft file of models/vae, checkpoints or vae_approx", name)
     return Files(*(folder_paths.get_full_path_or_raise(*half) for half in listed[name]))
+
+
+def states_of(files: Files) -> States:
+    """Returns what changes when another file takes the place of one of ``files``."""
+    states = [os.stat(path) for path in (files.decoder, files.encoder)]
+    return tuple((state.st_mtime_ns, state.st_size) for state in states)

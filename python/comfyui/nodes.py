@@ -12,11 +12,17 @@ import torch
 import folder_paths
 
 from .core import Graph, engine_of
-from .files import files_of, models
+from .files import States, files_of, models, states_of
 from .vae import EngineVae
 
 _HIDDEN = {"prompt": "PROMPT", "unique_id": "UNIQUE_ID"}
 _BUDGET = ("STRING", {"default": "", "tooltip": "The most memory of the device to take, such as 2GiB. Empty: what the loader says."})
+
+
+def _latents_of(samples: dict[str, Any]) -> torch.Tensor:
+    """Returns the latents of pictures, which LTX-2's workflows nest with those of sound."""
+    latents: torch.Tensor = samples["samples"]
+    return latents.unbind()[0] if latents.is_nested else latents
 
 
 class WgvaeLoader:
@@ -46,6 +52,11 @@ class WgvaeLoader:
             },
         }
 
+    @classmethod
+    def IS_CHANGED(cls, vae_name: str, **_: Any) -> States:
+        """Returns what makes ComfyUI load the model again: another file in the place of this one."""
+        return states_of(files_of(vae_name))
+
     def load(
         self,
         vae_name: str,
@@ -57,7 +68,7 @@ class WgvaeLoader:
         border: Literal["auto", "zeros", "reflect", "replicate", "circular"] = "auto",
     ) -> tuple[EngineVae]:
         files = files_of(vae_name)
-        arguments = {"device": device, "precision": precision, "adapter": adapter or None, "family": family or None}
+        arguments = {"device": device, "precision": precision, "adapter": adapter or None, "family": family.strip().lower() or None}
         if border != "auto":
             arguments["border"] = border
         return (EngineVae(files, memory_budget, **arguments),)
@@ -86,7 +97,7 @@ class WgvaeDecode:
         prompt: Graph | None = None,
         unique_id: str | None = None,
     ) -> tuple[torch.Tensor]:
-        images = engine_of(vae, prompt, unique_id).decode(samples["samples"], memory_budget=memory_budget)
+        images = engine_of(vae, prompt, unique_id).decode(_latents_of(samples), memory_budget=memory_budget)
         return (images.flatten(0, 1) if images.ndim == 5 else images,)
 
 
@@ -142,7 +153,7 @@ class WgvaePreview:
         unique_id: str | None = None,
     ) -> tuple[torch.Tensor]:
         engine = engine_of(vae, prompt, unique_id)
-        return (engine.preview(samples["samples"], max_side, memory_budget=memory_budget),)
+        return (engine.preview(_latents_of(samples), max_side, memory_budget=memory_budget),)
 
 
 class WgvaeDecodeTiled:
@@ -158,7 +169,7 @@ class WgvaeDecodeTiled:
 
     @classmethod
     def INPUT_TYPES(cls) -> dict[str, Any]:
-        size = ("INT", {"default": 0, "min": 0, "max": 16384, "step": 8, "tooltip": "Side of a tile in pixels. 0: as that tool has it; for blend, models such as TAESD need a size."})
+        size = ("INT", {"default": 0, "min": 0, "max": 16384, "step": 8, "tooltip": "Side of a tile in pixels. 0: as that tool has it; for blend, a model such as TAESD, or one without a family, needs a size."})
         overlap = ("INT", {"default": -1, "min": -1, "max": 16384, "tooltip": "Pixels that neighbouring tiles share. -1: as that tool has it."})
         rule = (["blend", "cosine", "estimate"], {"tooltip": "blend: diffusers with enable_tiling(). cosine: SeedVR2's node. estimate: whole, with the norms of a smaller copy."})
         return {
@@ -181,7 +192,7 @@ class WgvaeDecodeTiled:
         engine = engine_of(vae, prompt, unique_id)
         overlap = tile_overlap if tile_overlap >= 0 else None
         tiling = {"tiling": rule, "tile_size": tile_size or None, "tile_overlap": overlap}
-        images = engine.decode(samples["samples"], memory_budget=memory_budget, tiling=tiling)
+        images = engine.decode(_latents_of(samples), memory_budget=memory_budget, tiling=tiling)
         return (images.flatten(0, 1) if images.ndim == 5 else images,)
 
 

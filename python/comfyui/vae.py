@@ -30,6 +30,21 @@ class Files:
     encoder: str
 
 
+class Statistics:
+    """The means and deviations of LTX-2's latents, which ComfyUI's nodes read from its own VAE."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._mean, self._std = (torch.tensor(config[name]).view(1, -1, 1, 1, 1) for name in ("latents_mean", "latents_std"))
+
+    def normalize(self, latents: torch.Tensor) -> torch.Tensor:
+        """Returns the VAE's own latents ``[b, c, t, h, w]`` in the diffusion model's scale."""
+        return (latents - self._mean.to(latents)) / self._std.to(latents)
+
+    def un_normalize(self, latents: torch.Tensor) -> torch.Tensor:
+        """Returns the diffusion model's latents ``[b, c, t, h, w]`` in the VAE's own scale."""
+        return latents * self._std.to(latents) + self._mean.to(latents)
+
+
 class Model(torch.nn.Module):  # type: ignore[misc]
     """A model of wgvae, closed while ComfyUI needs its memory. It has no parameters in torch."""
 
@@ -45,6 +60,8 @@ class Model(torch.nn.Module):  # type: ignore[misc]
         self.facts = decoder.facts
         self.config = decoder.config
         self.on_gpu = decoder.device == "gpu"
+        if self.config["network"] == "ltx2":
+            self.per_channel_statistics = Statistics(self.config)
         self.opened(files.encoder)
 
     def opened(self, path: str) -> wgvae.Vae:
@@ -125,7 +142,9 @@ class EngineVae:
         """
         model = Model(files, arguments)
         config, facts, management = model.config, model.facts, comfy.model_management
-        self.memory_budget = memory_budget
+        self.memory_budget = memory_budget.strip()
+        if self.memory_budget:
+            wgvae._native.parse_bytes(self.memory_budget)
         self.device = management.get_torch_device() if model.on_gpu else torch.device("cpu")
         self.output_device = management.intermediate_device()
         self.vae_dtype = torch.float32
@@ -204,6 +223,8 @@ class EngineVae:
         step = self.first_stage_model.facts["image_step"][self._unscaled]
         for axis in (-3, -2):
             side = pixels.shape[axis]
+            if side < step:
+                raise wrong("image", f"at least {step}x{step} pixels", f"{pixels.shape[-2]}x{pixels.shape[-3]}")
             pixels = pixels.narrow(axis, side % step // 2, side // step * step)
         return pixels
 
@@ -434,7 +455,7 @@ class EngineVae:
             raise wrong("vae", expected, str(self.first_stage_model.facts["name"]))
 
     def _budget(self, memory_budget: str) -> str | None:
-        return memory_budget or self.memory_budget or None
+        return memory_budget.strip() or self.memory_budget or None
 
     def _make_room(self, plan: wgvae.Plan) -> None:
         """Makes ComfyUI free the memory that ``plan`` needs, and list the model as loaded."""

@@ -56,8 +56,11 @@ mod wgvae_native {
         let source = Source { path, family, border, variant: wgvae::files::Variant::Default, preview_rate: false };
         watch::run(py, None, |_| {
             let checkpoint = source.open()?;
+            checkpoint.scaled_config()?;
             let files: Vec<&str> = checkpoint.files().map(|(name, _)| name).collect();
-            Ok(serde_json::json!({ "files": files, "config": checkpoint.config() }).to_string())
+            let config = checkpoint.config();
+            let step = config.image_step(wgvae::LatentSpace::Model);
+            Ok(serde_json::json!({ "files": files, "config": config, "image_step": step }).to_string())
         })
     }
 

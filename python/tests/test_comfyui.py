@@ -276,7 +276,10 @@ def test_a_vae_of_comfyui_is_opened_by_its_file(
     judge = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32")
     wanted = call(nodes, "WgvaeDecode", samples=samples, vae=judge)
     core = SimpleNamespace(vae_dtype=torch.float32)
-    for kind, name, output in (("VAELoader", "vae_name", 0), ("CheckpointLoaderSimple", "ckpt_name", 2)):
+    for kind, name, output, folder, prefix, listed in (
+        ("VAELoader", "vae_name", 0, "vae", "", "model.safetensors"),
+        ("CheckpointLoaderSimple", "ckpt_name", 2, "checkpoints", "vae.", "checkpoints/model.safetensors"),
+    ):
         loader: dict[str, Any] = {"class_type": kind, "inputs": {name: "model.safetensors"}}
         prompt = {"1": loader, "2": {"class_type": "WgvaeDecode", "inputs": {"vae": ["1", output]}}}
         hidden = {"prompt": prompt, "unique_id": "2"}
@@ -286,6 +289,14 @@ def test_a_vae_of_comfyui_is_opened_by_its_file(
         assert torch.equal(latents, call(nodes, "WgvaeEncode", pixels=images, vae=judge)["samples"])
         told = nodes["WgvaePlan"]().plan(core, 48, 32, "decode", **hidden)
         assert told == nodes["WgvaePlan"]().plan(judge, 48, 32, "decode")
+        # Another file in its place.
+        changed = {prefix + name: tensor for name, tensor in weights.items()}
+        changed[prefix + "decoder.conv_out.bias"] = weights["decoder.conv_out.bias"] + 0.25
+        state = nodes["WgvaeLoader"].IS_CHANGED(listed)
+        save_file(changed, tmp_path / folder / "model.safetensors")
+        assert nodes["WgvaeLoader"].IS_CHANGED(listed) != state
+        brighter = call(nodes, "WgvaeDecode", samples=samples, vae=core, **hidden)
+        assert (brighter - wanted).mean() > 0.05
         loader["inputs"][name] = "old.ckpt"
         with pytest.raises(wgvae.errors.InputError, match=r"vae: expected a .safetensors .*old\.ckpt"):
             call(nodes, "WgvaeDecode", samples=samples, vae=core, **hidden)
@@ -513,6 +524,26 @@ def test_latents_of_ltx2_are_in_the_diffusion_models_scale(
         frames = judge.clip().decode(latents)
         assert frames is not None and frames.shape == (9, 16, 16, 3)
         assert np.abs(core_decode(vae, latents).numpy() * 255 - frames).max() <= 0.5 + 1e-3
+        # As ComfyUI's nodes around its upsampler of latents do.
+        statistics = vae.first_stage_model.per_channel_statistics
+        own = statistics.un_normalize(torch.from_numpy(latents))
+        assert not torch.equal(own, torch.from_numpy(latents))
+        close(statistics.normalize(own).numpy(), latents)
+        unscaled = judge.clip().decode(own.numpy(), unscaled=True)
+        assert unscaled is not None and np.abs(unscaled.astype(int) - frames).max() <= 1
+    sound = torch.zeros(1, 8, 4)
+    nested = SimpleNamespace(is_nested=True, unbind=lambda: (torch.from_numpy(latents), sound))
+    images = call(nodes, "WgvaeDecode", samples={"samples": nested}, vae=vae)
+    assert torch.equal(images, core_decode(vae, latents).flatten(0, -4))
+
+
+def test_what_the_inputs_of_nodes_may_be(nodes: dict[str, Any]) -> None:
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", family=" FLUX1 ", memory_budget=" 300 MiB ")
+    assert vae.memory_budget == "300 MiB"
+    with pytest.raises(wgvae.errors.InputError, match="^image: expected at least 8x8 pixels, found 64x7$"):
+        call(nodes, "WgvaeEncode", pixels=torch.zeros(1, 7, 64, 3), vae=vae)
+    with pytest.raises(wgvae.errors.InputError, match='^memory_budget: expected bytes, .*, found "2 gigs"$'):
+        call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", memory_budget="2 gigs")
 
 
 def test_a_tiny_autoencoder_takes_any_number_of_frames(

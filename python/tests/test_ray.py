@@ -26,6 +26,7 @@ pytestmark = pytest.mark.extras
 
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
+from ray.exceptions import RayError  # noqa: E402
 from safetensors.numpy import load_file  # noqa: E402
 
 import wgvae  # noqa: E402
@@ -145,14 +146,30 @@ def test_bad_pictures_are_set_aside(folder: Path, tmp_path: Path) -> None:
     (folder / "empty.jpg").write_bytes(b"")
     picture(1, 4, 4).save(folder / "small.png")
     picture(2, 17, 31).convert("RGBA").save(folder / "odd.png")
+    greys = np.arange(16 * 16, dtype=np.uint16).reshape(16, 16)
+    Image.fromarray(greys * 257).save(folder / "grey16.png")
+    Image.fromarray(greys.astype(np.uint8)).save(folder / "grey8.png")
     report = encode_dataset(folder, tmp_path / "latents", model=DEMO, workers=2, shard_rows=30, resources=GPU)
     assert sorted(error["id"] for error in report.errors) == ["empty.jpg", "half.png", "small.png", "text.png"]
-    assert all(error["error"] for error in report.errors) and report.images == 51
+    assert all(error["error"] for error in report.errors) and report.images == 53
+    latents = rows(tmp_path / "latents")
+    assert np.array_equal(latents["grey16.png"], latents["grey8.png"])
     manifest = json.loads(Path(report.manifest).read_text())
     (odd,) = [image for image in manifest["images"] if image["id"] == "odd.png"]
     assert odd["mode"] == "RGBA" and odd["size"] == [17, 31] and odd["crop"] == [0, 3, 16, 24] and len(odd["sha256"]) == 64
     assert list(manifest["model"]["files"]) == ["diffusion_pytorch_model.safetensors"]
-    assert rows(tmp_path / "latents")["odd.png"].shape == (16, 2, 3)
+    assert latents["odd.png"].shape == (16, 2, 3)
+
+
+def test_what_is_wrong_for_all_pictures_ends_the_job(folder: Path, tmp_path: Path, taehv: Path) -> None:
+    with pytest.raises(wgvae.errors.InputError, match="^family of .*: expected a family or a config.json"):
+        encode_dataset(folder, tmp_path / "latents", model=taehv, resources=GPU)
+    with pytest.raises(wgvae.errors.InputError, match="^size: expected multiples of 8 pixels, found 60x64$"):
+        encode_dataset(folder, tmp_path / "latents", model=DEMO, size=(60, 64), resources=GPU)
+    # Only an actor finds that it has too little.
+    with pytest.raises(RayError, match="memory budget"):
+        encode_dataset(folder, tmp_path / "latents", model=DEMO, memory_budget="1KiB", resources=GPU)
+    assert not (tmp_path / "latents" / "records").exists()
 
 
 def test_formats_and_back(tmp_path: Path) -> None:

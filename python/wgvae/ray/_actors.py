@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,19 @@ class Actor:
         if _may_be_on_cores(settings, self.adapter):
             settings["threads"] = job["threads"]
         self.vae = wgvae.Vae.from_pretrained(job["model"], adapter=self.adapter, **settings)
+        # What is wrong with the model or the arguments would be an error of every picture.
+        with suppress(NotFiniteError):
+            self.try_out()
+
+    def try_out(self) -> None:
+        """Runs the model once.
+
+        Raises
+        ------
+        wgvae.Error
+            If the model cannot do what the job asks for.
+        """
+        raise NotImplementedError
 
     def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
         """Processes each shard of ``batch`` and returns their names.
@@ -81,6 +95,11 @@ class Actor:
 class Encoder(Actor):
     """An actor that encodes pictures to latents."""
 
+    def try_out(self) -> None:
+        side = 8 * self.vae.facts["latent_factor"][0]
+        height, width = self.job["size"] or (side, side)
+        self.encoded(np.zeros((height, width, self.vae.config["in_channels"]), np.uint8), "0" * 16)
+
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
         job, factor, channels = self.job, int(self.vae.facts["latent_factor"][0]), int(self.vae.config["in_channels"])
         size = None if job["size"] is None else (int(job["size"][0]), int(job["size"][1]))
@@ -124,6 +143,10 @@ class Encoder(Actor):
 
 class Decoder(Actor):
     """An actor that decodes latents to pictures."""
+
+    def try_out(self) -> None:
+        zeros = np.zeros((self.vae.facts["latent_channels"][0], 8, 8), np.float32)
+        self.vae.decode(zeros, memory_budget=self.job["memory_budget"])
 
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
         images: list[tuple[str, bytes]] = []

@@ -145,7 +145,10 @@ def encode_dataset(
         raise wrong("dtype", '"float32" or "float16"', repr(dtype))
     shards = list_shards(os.fspath(source), shard_rows, latents=False)
     job = _job(output, model, format, device, num_cpus, adapter, precision, family, border, memory_budget) | settings
-    return _run(Encoder, job, shards, workers, num_cpus, resources)
+    known = _inspected(job)
+    if size and any(side % known["image_step"] for side in size):
+        raise wrong("size", f"multiples of {known['image_step']} pixels", f"{size[0]}x{size[1]}")
+    return _run(Encoder, job, known, shards, workers, num_cpus, resources)
 
 
 def decode_dataset(
@@ -173,7 +176,7 @@ def decode_dataset(
     _check(format, IMAGES, workers, 1, memory_budget)
     shards = list_shards(os.fspath(source), 1, latents=True)
     job = _job(output, model, format, device, num_cpus, adapter, precision, family, border, memory_budget)
-    return _run(Decoder, job, shards, workers, num_cpus, resources)
+    return _run(Decoder, job, _inspected(job), shards, workers, num_cpus, resources)
 
 
 def _check(format: str, formats: tuple[str, ...], workers: int, shard_rows: int, memory_budget: int | str | None) -> None:
@@ -214,10 +217,29 @@ def _job(
     }
 
 
-def _run(actor: type[Actor], job: dict[str, Any], shards: list[Shard], workers: int, num_cpus: float, resources: dict[str, float] | None) -> Report:
+def _inspected(job: dict[str, Any]) -> dict[str, Any]:
+    """Reads the files of the model without a device, as the driver may have no GPU.
+
+    Raises
+    ------
+    InputError
+        If it is no VAE, or the scale of its latents is unknown.
+    """
+    return json.loads(_native.inspect(job["model"], job["family"], job["border"]))  # type: ignore[no-any-return]
+
+
+def _run(
+    actor: type[Actor],
+    job: dict[str, Any],
+    known: dict[str, Any],
+    shards: list[Shard],
+    workers: int,
+    num_cpus: float,
+    resources: dict[str, float] | None,
+) -> Report:
     start = time.perf_counter()
     output = Path(job["output"])
-    begun = _begun(actor, job, shards)
+    begun = _begun(actor, job, known, shards)
     _settle(output / "job.json", begun)
     records = output / "records"
     left = [shard for shard in shards if not (records / f"{shard.name}.json").is_file()]
@@ -253,10 +275,8 @@ def _run(actor: type[Actor], job: dict[str, Any], shards: list[Shard], workers: 
     return report
 
 
-def _begun(actor: type[Actor], job: dict[str, Any], shards: list[Shard]) -> dict[str, Any]:
+def _begun(actor: type[Actor], job: dict[str, Any], known: dict[str, Any], shards: list[Shard]) -> dict[str, Any]:
     """Returns everything that the results of a job depend on, files as hashes."""
-    # Reads the files without a device, as the driver may have no GPU.
-    known = json.loads(_native.inspect(job["model"], job["family"], job["border"]))
     files = {Path(name).name: sha256_of_file(name) for name in known["files"]}
     # Place and memory do not change the results on one kind of device.
     kept = {name: value for name, value in job.items() if name not in ("output", "model", "threads", "adapter", "memory_budget")}
@@ -278,7 +298,7 @@ def _settle(path: Path, begun: dict[str, Any]) -> None:
     before = json.loads(path.read_text())
     for name, value in json.loads(json.dumps(begun)).items():
         if before.get(name) != value:
-            raise wrong(f"output {path.parent}", f"an empty folder, or one of the same job (its {name} was {before.get(name)})", str(value))
+            raise wrong(f"output {path.parent}", f"an empty folder, or one of the same job (whose {name} has {before.get(name)})", str(value))
 
 
 def _actors(records: list[dict[str, Any]]) -> list[ActorReport]:

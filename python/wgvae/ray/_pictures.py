@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from wgvae._arrays import Array
 
@@ -31,10 +31,14 @@ def opened(content: bytes, size: tuple[int, int] | None, factor: int, channels: 
     Exception
         One of ``BAD`` if the content is no usable picture.
     """
-    with Image.open(io.BytesIO(content)) as file:
+    try:
+        image = Image.open(io.BytesIO(content))
+    except UnidentifiedImageError:
+        raise ValueError("expected a picture that Pillow can read, found none") from None
+    with image as file:
         file.load()
         mode = file.mode
-        picture = ImageOps.exif_transpose(file).convert("RGBA" if channels == 4 else "RGB")
+        picture = _of_8_bits(ImageOps.exif_transpose(file)).convert("RGBA" if channels == 4 else "RGB")
     done: dict[str, Any] = {"mode": mode, "size": [picture.height, picture.width]}
     if size is None:
         height, width = picture.height // factor * factor, picture.width // factor * factor
@@ -50,6 +54,24 @@ def opened(content: bytes, size: tuple[int, int] | None, factor: int, channels: 
     left, top = (picture.width - width) // 2, (picture.height - height) // 2
     done["crop"] = [top, left, height, width]
     return np.asarray(picture.crop((left, top, left + width, top + height))), done
+
+
+def _of_8_bits(picture: Image.Image) -> Image.Image:
+    """Returns a picture of greys with 8 bits, for which PIL would cut larger values off.
+
+    Raises
+    ------
+    ValueError
+        If its values are no greys of 16 bits.
+    """
+    if picture.mode != "I" and not picture.mode.startswith("I;16"):
+        if picture.mode == "F":
+            raise ValueError("expected integers, found a picture of floats")
+        return picture
+    values = np.asarray(picture, np.int64)
+    if values.min() < 0 or values.max() > 65535:
+        raise ValueError(f"expected greys of 0 to 65535, found {values.min()} to {values.max()}")
+    return Image.fromarray(((values + 128) // 257).astype(np.uint8))
 
 
 def png(picture: Array) -> bytes:
