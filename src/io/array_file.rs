@@ -3,7 +3,7 @@
 
 use super::npy::npy_info;
 use super::safetensors::{Header, TensorInfo, read_elements, read_header, read_tensor};
-use super::source::ByteSource;
+use super::source::{ByteSource, read};
 use crate::error::{Error, Result};
 use crate::tensor::HostTensor;
 
@@ -34,7 +34,7 @@ impl ArrayFile {
     /// # Errors
     /// See [`read_images`](crate::read_images).
     pub async fn find(source: &dyn ByteSource, what: &str, name: Option<&str>, usual: &[&str]) -> Result<Self> {
-        let start = source.read_at(0, source.len().min(NPY_MAGIC.len() as u64)).await?;
+        let start = read(source, 0, source.len().min(NPY_MAGIC.len() as u64)).await?;
         if start == NPY_MAGIC {
             return match name {
                 None => npy_info(source).await.map(Self::Npy),

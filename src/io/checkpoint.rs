@@ -77,13 +77,16 @@ impl Checkpoint {
     /// its config.json, if any.
     ///
     /// # Errors
-    /// [`Error::Format`] for files that are not .safetensors, or a VAE that is not supported.
-    /// [`Error::Config`] for a wrong config.json, or one of another network.
-    /// [`Error::MissingTensors`] if the weights do not show their network. Also the errors of the
-    /// sources.
+    /// [`Error::Input`] for no sources. [`Error::Format`] for files that are not .safetensors, or a
+    /// VAE that is not supported. [`Error::Config`] for a wrong config.json, or one of another
+    /// network. [`Error::MissingTensors`] if the weights do not show their network. Also the errors
+    /// of the sources.
     pub async fn from_sources(sources: Vec<Box<dyn ByteSource>>, config_json: Option<&str>) -> Result<Self> {
         let config = config_json.map(AutoencoderConfig::from_json).transpose()?;
-        let name = sources.first().map(|source| source.name().to_owned()).unwrap_or_default();
+        let first = sources
+            .first()
+            .ok_or_else(|| Error::input("sources", "a .safetensors file, or all shards of one", "none"))?;
+        let name = first.name().to_owned();
         Self::assemble(name, sources, config).await
     }
 
@@ -339,6 +342,7 @@ impl Checkpoint {
             padding_mode.iter().try_for_each(|name| derived.take_padding_mode(name))?;
         }
         let mut checkpoint = Self::new(name, sources, tensors, names.layout, derived);
+        checkpoint.check_name()?;
         checkpoint.strange_in_encoder = names.strange_in_encoder;
         checkpoint.statistics = Statistics::read(&checkpoint).await?;
         checkpoint.own_latents = own_latents.unwrap_or_else(|| checkpoint.own_latents_by_name(hint));

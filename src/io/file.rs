@@ -27,18 +27,20 @@ impl FileSource {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let name = path.as_ref().display().to_string();
         let open = || {
-            let file = File::open(path.as_ref())?;
-            let metadata = file.metadata()?;
+            // Opening a pipe waits until something writes to it.
+            let metadata = std::fs::metadata(path.as_ref())?;
             if metadata.is_dir() {
                 return Err(std::io::ErrorKind::IsADirectory.into());
             }
-            Ok((file, metadata))
+            if !metadata.is_file() {
+                return Ok(None);
+            }
+            let file = File::open(path.as_ref())?;
+            Ok(Some((file.metadata()?.len(), file)))
         };
         match open() {
-            Ok((file, metadata)) if metadata.is_file() => {
-                Ok(Self { name, len: metadata.len(), file: Mutex::new(file) })
-            }
-            Ok(_) => Err(Error::input(name, "a file, which can be read at any position", "a pipe or a device")),
+            Ok(Some((len, file))) => Ok(Self { name, len, file: Mutex::new(file) }),
+            Ok(None) => Err(Error::input(name, "a file, which can be read at any position", "a pipe or a device")),
             Err(source) => Err(Error::io(name, source)),
         }
     }

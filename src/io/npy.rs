@@ -7,7 +7,7 @@
 
 use super::convert;
 use super::safetensors::{ElementType, TensorInfo, read_tensor};
-use super::source::ByteSource;
+use super::source::{ByteSource, read};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, HostTensor};
 
@@ -37,13 +37,13 @@ pub async fn read_npy(source: &dyn ByteSource) -> Result<HostTensor> {
 /// See [`read_npy`].
 pub async fn npy_info(source: &dyn ByteSource) -> Result<TensorInfo> {
     let fail = |problem| Error::Format { file: source.name().to_owned(), problem };
-    let preamble = source.read_at(0, source.len().min(PREAMBLE_BYTES)).await?;
+    let preamble = read(source, 0, source.len().min(PREAMBLE_BYTES)).await?;
     let (header_start, header_bytes) = parse_preamble(&preamble).map_err(fail)?;
     let data_start = header_start + header_bytes;
     if data_start > source.len() {
         return Err(fail(format!("truncated: the header ends at byte {data_start}, the file at {}", source.len())));
     }
-    let header = source.read_at(header_start, header_bytes).await?;
+    let header = read(source, header_start, header_bytes).await?;
     let Header { dtype, shape } = parse_header(&header).map_err(fail)?;
 
     let elements = shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent));

@@ -18,7 +18,7 @@ use serde_json::json;
 
 pub use self::header::parse_header;
 use super::convert;
-use super::source::ByteSource;
+use super::source::{ByteSource, read};
 use crate::error::{Error, Result};
 use crate::tensor::{DType, HostTensor};
 
@@ -72,7 +72,7 @@ impl fmt::Display for ElementType {
 /// Reads and checks the header of `source`.
 pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
     let fail = |problem| Err(Error::Format { file: source.name().to_owned(), problem });
-    let prefix = source.read_at(0, source.len().min(PREFIX_BYTES)).await?;
+    let prefix = read(source, 0, source.len().min(PREFIX_BYTES)).await?;
     if PICKLES.iter().any(|magic| prefix.starts_with(magic)) {
         let problem = "not a safetensors file but a zip archive or a Python pickle, perhaps a PyTorch checkpoint: convert it to safetensors";
         let code = how_to_convert(source.name(), "model.safetensors");
@@ -93,7 +93,7 @@ pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
     if header_bytes > source.len() - PREFIX_BYTES {
         return fail(format!("truncated: the header has {header_bytes} bytes, the file {}", source.len()));
     }
-    let json = source.read_at(PREFIX_BYTES, header_bytes).await?;
+    let json = read(source, PREFIX_BYTES, header_bytes).await?;
     parse_header(source.name(), &json, source.len())
 }
 
@@ -106,7 +106,7 @@ pub async fn read_tensor(source: &dyn ByteSource, name: &str, info: &TensorInfo)
     let dtype = float_type(name, info)?;
     let shape: Option<Vec<usize>> = info.shape.iter().map(|&extent| usize::try_from(extent).ok()).collect();
     let shape = shape.ok_or_else(|| fail("a shape this machine can address", format!("{:?}", info.shape)))?;
-    let bytes = source.read_at(info.offset, info.bytes).await?;
+    let bytes = read(source, info.offset, info.bytes).await?;
     let data = convert::to_f32(&bytes, dtype);
     if Some(data.len()) != shape.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent)) {
         return Err(fail(&format!("data of shape {shape:?}"), format!("{} elements", data.len())));
@@ -128,7 +128,7 @@ pub async fn read_elements(
     let dtype = float_type(name, info)?;
     let bytes = |elements: u64| elements.saturating_mul(dtype.size());
     let start = info.offset.saturating_add(bytes(first));
-    Ok(convert::to_f32(&source.read_at(start, bytes(count)).await?, dtype))
+    Ok(convert::to_f32(&read(source, start, bytes(count)).await?, dtype))
 }
 
 /// Returns the type of a tensor, or an error if it cannot be read.

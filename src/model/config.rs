@@ -275,8 +275,11 @@ impl AutoencoderConfig {
                 self.latent_channels
             )
         } else {
+            // "taehv" names a model and the repository of all, so names of files do not count.
+            let is_video = matches!(&self.network, Network::Tiny(tiny) if tiny.is_video());
+            let or_name = if is_video { "" } else { ", or use its name in the name of the file" };
             format!(
-                "one of {}, which scale the VAE's own latents differently: state the family (--family, family), or use its name in the name of the file",
+                "one of {}, which scale the VAE's own latents differently: state the family (--family, family){or_name}",
                 names.join(", ")
             )
         };

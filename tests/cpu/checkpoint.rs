@@ -237,7 +237,7 @@ fn taehv_needs_a_family() {
         for space in [LatentSpace::Model, LatentSpace::Vae] {
             let text = open().check_space(space).expect_err("several").to_string();
             let wanted = if space == LatentSpace::Model { wanted } else { names[1] };
-            assert!(text.contains(wanted), "{text}");
+            assert!(text.contains(wanted) && !text.contains("name of the file"), "{text}");
         }
         for name in names {
             let named = open().with_family(name).expect("fits");
@@ -258,6 +258,10 @@ fn taehv_needs_a_family() {
         let named = block_on(Checkpoint::from_source(Box::new(hollow), None)).expect("a VAE");
         named.check_space(LatentSpace::Vae).expect_err("several");
     }
+    let mut light = Hollow::new(&key_list("taehv1_5.upstream"), json!({}), None);
+    light.name = "vae_approx/lighttaehy1_5.safetensors";
+    let text = block_on(Checkpoint::from_source(Box::new(light), None)).expect_err("other activations").to_string();
+    assert!(text.contains("lighttaehy1_5: its activations differ"), "{text}");
     // Its VAE's own latents have a scale among that VAE's weights.
     let ltx = open_hollow(&key_list("taeltx2_3.upstream"));
     ltx.check_space(LatentSpace::Model).expect("known");
@@ -655,6 +659,12 @@ fn open_beside(weights: &[u8], name: &str, config: &str) -> wgvae::Result<Checkp
 const STANDARD: [&str; 2] = ["diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.fp16.safetensors"];
 
 #[test]
+fn no_sources_are_an_error() {
+    let error = block_on(Checkpoint::from_sources(Vec::new(), None)).unwrap_err().to_string();
+    assert_eq!(error, "sources: expected a .safetensors file, or all shards of one, found none");
+}
+
+#[test]
 fn a_config_of_another_model_beside_a_file_is_passed_over() {
     let (tensors, config) = tiny();
     let weights = file_of(&tensors);
@@ -668,7 +678,8 @@ fn a_config_of_another_model_beside_a_file_is_passed_over() {
     // The files of a folder of diffusers belong together, whether the folder or a file is named.
     for name in STANDARD {
         let text = open_beside(&weights, name, &wider).expect_err("another network").to_string();
-        let wanted = "config field \"block_out_channels\": expected [32], as the weights have, found [64] in config.json";
+        let wanted =
+            "config field \"block_out_channels\": expected [32], as the weights have, found [64] in config.json";
         assert_eq!(text, wanted);
         let text = open_beside(&weights, name, &unreadable).expect_err("no number").to_string();
         assert!(text.starts_with("config field \"scaling_factor\""), "{text}");

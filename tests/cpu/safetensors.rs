@@ -197,24 +197,29 @@ fn writer_refuses_what_it_cannot_write() {
     assert!(write_safetensors(&[("a", &wrong)]).is_err());
 }
 
-/// Source that returns fewer bytes than it claims to have.
-struct Liar;
+/// Source that has this many bytes, and always returns three or eight.
+struct Liar(u64, usize);
 
 impl ByteSource for Liar {
     fn name(&self) -> &str {
         "liar"
     }
     fn len(&self) -> u64 {
-        1 << 20
+        self.0
     }
     fn read_at(&self, _: u64, _: u64) -> ReadFuture<'_> {
-        Box::pin(std::future::ready(Ok(vec![1, 0, 0])))
+        Box::pin(std::future::ready(Ok(vec![0; self.1])))
     }
 }
 
 #[test]
 fn survives_a_source_that_lies() {
-    assert!(block_on(read_header(&Liar)).is_err());
+    for (liar, wanted) in [
+        (Liar(1 << 20, 3), "liar: expected 8 bytes at offset 0, found 3 from its source"),
+        (Liar(4, 8), "liar: expected 4 bytes at offset 0, found 8 from its source"),
+    ] {
+        assert_eq!(block_on(read_header(&liar)).unwrap_err().to_string(), wanted);
+    }
 }
 
 fn tensor() -> impl Strategy<Value = HostTensor> {

@@ -6,7 +6,7 @@ use super::StoredTensor;
 use crate::error::{Error, Result};
 use crate::io::safetensors::read_tensor;
 use crate::io::source::ByteSource;
-use crate::model::config::{AutoencoderConfig, FAMILIES, Family, Network, OwnLatents};
+use crate::model::config::{AutoencoderConfig, FAMILIES, Family, Network, OwnLatents, unsupported};
 
 /// Two numbers that `ComfyUI` stores beside TAESD's weights: scaling factor and shift of the VAE
 /// that TAESD replaces.
@@ -47,6 +47,16 @@ fn wrong(tensor: &StoredTensor, found: f32) -> Error {
 }
 
 impl Checkpoint {
+    /// Returns an error for a file that only its name tells from a supported one: `LightX2V`'s code
+    /// has `LeakyReLU(0.2)` and pictures of -1 to 1 for it.
+    pub(super) fn check_name(&self) -> Result<()> {
+        let is_video = matches!(&self.derived.unscaled().network, Network::Tiny(tiny) if tiny.is_video());
+        if is_video && self.words().iter().any(|word| word.contains("lighttaehy1_5")) {
+            return Err(Error::Format { file: self.name.clone(), problem: unsupported::LIGHT_TAEHV15.to_string() });
+        }
+        Ok(())
+    }
+
     /// Finds the scale of the VAE's own latents by the file names, else by the family that the
     /// file's contents hint at. Unknown for TAEHV: "taehv" names a model and the repository of
     /// all, so a name proves nothing.

@@ -48,6 +48,8 @@ kinds! {
         "its convolutions over time are missing here; use diffusers' AutoencoderKLMagvit";
     TAEHV_SUPER: [], "a TAEHV of the kind _super",
         "its depthwise filters of 7x7 are missing here; use the file without _super in its name";
+    LIGHT_TAEHV15: [], "lighttaehy1_5",
+        "its activations differ from those of taehv1_5, whose tensors it has; use taehv1_5";
     TAELTX_WIDE: [], "taeltx2_3_wide",
         "its grouped filters are missing here; use LTX-2.3's own VAE or taeltx2_3";
     MAGE: [], "Mage-VAE",
