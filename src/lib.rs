@@ -108,7 +108,7 @@ pub mod files {
 /// Reports: facts about plans, and the progress and times of runs.
 pub mod report {
     pub use crate::execution::{Listener, Preparing, RunReport, Submission};
-    pub use crate::plan::{Memory, Plan, PlanFacts, RunFacts, StageFacts};
+    pub use crate::plan::{Memory, Plan, PlanFacts, PlaneExtents, RunFacts, StageFacts, Step};
     pub use crate::vae::Fallback;
 }
 

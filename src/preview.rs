@@ -96,11 +96,15 @@ impl Linear {
         for (row, column) in (0..size.height).flat_map(|row| (0..size.width).map(move |column| (row, column))) {
             let place = (row % held * held + column % held) * if held > 1 { place_step } else { 0 };
             let at = (row / held * of.width + column / held) as usize;
-            let mut color = self.bias.map(f32::from);
+            // In f64, as large latents times factors exceed what f32 holds.
+            let mut color = self.bias.map(f64::from);
             for (channel, factors) in (0..).zip(self.factors.chunks_exact(3)) {
                 let step = if held > 1 { channel_step } else { 1 };
                 let value = values[(channel * step + place) as usize * plane + at];
-                color.iter_mut().zip(factors).for_each(|(color, factor)| *color += f32::from(*factor) * value);
+                color
+                    .iter_mut()
+                    .zip(factors)
+                    .for_each(|(color, factor)| *color += f64::from(*factor) * f64::from(value));
             }
             pixels.extend(color.map(level));
             pixels.push(u8::MAX);
@@ -111,7 +115,7 @@ impl Linear {
 
 /// Returns the level of a colour from -1 to 1, which is in ten-thousandths.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-fn level(color: f32) -> u8 {
+fn level(color: f64) -> u8 {
     ((color * 1e-4 + 1.0) * 127.5).clamp(0.0, 255.0).round() as u8
 }
 
@@ -146,6 +150,15 @@ mod tests {
             0.1084 + factors.iter().enumerate().map(|(channel, factor)| factor * plane(channel)).sum::<f32>();
         assert_eq!(f32::from(picture.pixels[4 * 4]), ((red + 1.0) * 127.5).clamp(0.0, 255.0).round());
         assert_eq!(picture.pixels[4 * 4 + 3], 255);
+    }
+
+    /// A value that f32 holds, but not its product with a factor.
+    #[test]
+    fn large_latents_have_the_colours_of_their_signs() {
+        let data = vec![3e38, 3e38, 0.0, 0.0];
+        let latents = Latents::new(HostTensor { shape: vec![4, 1, 1], data }).unwrap();
+        // The first two factors of each colour have positive sums.
+        assert_eq!(preview(&latents, "sdxl", 9).unwrap().pixels, [255; 4]);
     }
 
     /// Latents of zeros show a map's bias, and a one in the last channel adds its last factors.

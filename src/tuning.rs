@@ -9,7 +9,7 @@ use web_time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::execution::{Control, Submission};
 use crate::gpu::{Gpu, GpuBuffer, Input, LoadedWeight, Prepared};
-use crate::kernels::choice::KernelChoice;
+pub use crate::kernels::choice::KernelChoice;
 use crate::kernels::{source, weights};
 use crate::limits::DeviceKind;
 use crate::model::graph::{Ending, Graph, Shape, Transform};

@@ -47,7 +47,6 @@ use self::run::{ClipPart, Ready};
 use self::tiled::{DeliverRows, Mosaic};
 use self::weights::VaeWeights;
 use crate::device::Device;
-use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::execution::{Control, RunReport};
 use crate::gpu::GpuBuffer;
@@ -153,37 +152,19 @@ impl Vae {
         self.ready.take_if(|ready| !is_of(ready));
     }
 
+    /// Frees the prepared plan. The weights stay, and the next decode or encode prepares again.
+    pub fn free(&mut self) {
+        self.ready = None;
+    }
+
     /// Returns the largest job that runs at once: the whole image, or the tile that takes the most
     /// memory.
     fn largest_job(&self, request: &Request) -> Result<Job> {
+        self.planner.check(request)?;
         if request.tiling.grid(request.size).is_some() {
             return Ok(self.planner.plan(request)?.largest().job(0));
         }
-        self.planner.check(request)?;
         Ok(Job::of_image(*request))
-    }
-
-    /// Checks that the weights of a request were loaded.
-    fn check_loaded(&self, request: &Request) -> Result<()> {
-        let LoadOptions { directions, clips, .. } = self.planner.options;
-        let is_clip = request.frames == Frames::Clip;
-        if is_clip != clips {
-            let of = |clips: bool| if clips { "clips" } else { "images" };
-            return Err(Error::input(
-                "model",
-                format!("one loaded for {} (option clips)", of(is_clip)),
-                format!("one loaded for {}", of(clips)),
-            ));
-        }
-        let (loaded, doing) = match request.direction {
-            Direction::Decode => (directions.decodes(), "decode"),
-            Direction::Encode => (directions.encodes(), "encode"),
-        };
-        if loaded {
-            return Ok(());
-        }
-        let expected = format!("one loaded to {doing} (option directions)");
-        Err(Error::input("model", expected, format!("directions {directions:?}")))
     }
 
     /// Decodes an image to RGBA bytes `[h, w, 4]`, with default options. `latents` are those of one

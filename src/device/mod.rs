@@ -24,7 +24,7 @@ use crate::error::Result;
 pub use crate::execution::{AdapterReport, Ledger};
 use crate::execution::{Listener, Preparing};
 use crate::gpu::Gpu;
-pub use crate::gpu::adapters;
+pub use crate::gpu::{GpuBuffer, adapters};
 use crate::kernels::choice::KernelChoice;
 pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 

@@ -81,7 +81,7 @@ pub(crate) struct Targets {
 impl Targets {
     /// Allows the next submission to take twice as long, but no longer than any may take.
     pub(crate) fn grow(&mut self) {
-        self.next = (self.next * 2).min(self.most);
+        self.next = self.next.saturating_mul(2).min(self.most);
     }
 }
 
@@ -148,7 +148,9 @@ mod tests {
         assert_eq!(of(&Control::default(), DeviceKind::Gpu), [2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(of(&Control::default(), DeviceKind::Cpu), [200; 7]);
         assert_eq!(of(&every(5), DeviceKind::Gpu), [2, 4, 5, 5, 5, 5, 5]);
-        // Every step by itself.
+        // Every step by itself, or all together.
         assert_eq!(of(&every(0), DeviceKind::Gpu), [0; 7]);
+        let together = Control { submission_target: Some(Duration::MAX), ..Control::default() };
+        assert_eq!(of(&together, DeviceKind::Cpu), [Duration::MAX.as_millis(); 7]);
     }
 }

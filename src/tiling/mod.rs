@@ -150,6 +150,7 @@ impl Blend {
         tile_pixels: Option<u32>,
         overlap_pixels: Option<u32>,
     ) -> Result<Self> {
+        config.validate()?;
         let factor = config.decoded_factor(LatentSpace::Vae);
         let overlaps = config.network.facts().overlaps;
         let tile = match (tile_pixels, rule) {
@@ -205,7 +206,9 @@ fn tile_of_diffusers(config: &AutoencoderConfig) -> Result<u32> {
         Some(pixels) if pixels > 0 && pixels.is_multiple_of(factor) => Ok(pixels / factor),
         found => Err(Error::Config {
             field: "sample_size".to_owned(),
-            expected: format!("a multiple of {factor} pixels for the side of a tile; pass a tile size instead"),
+            expected: format!(
+                "a multiple of {factor} pixels for the side of a tile; pass a tile size instead (tile_size), or the family"
+            ),
             found: found.map_or("no value".to_owned(), |pixels| pixels.to_string()),
         }),
     }

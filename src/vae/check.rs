@@ -73,6 +73,9 @@ fn check_decode(config: &AutoencoderConfig, request: &Request) -> Result<()> {
         // Other tools cut the VAE's own latents, and not patches.
         (Some(_), _) if config.patch > 1 && space == LatentSpace::Model => Err(needs_own(config)),
         (None, Some(_)) if step > 1 => Err(needs_own(config)),
+        (Some(_), _) if request.output.stays() => {
+            Err(Error::input("output", "rgba8 or raw for tiles, which are blended on the host", "picture"))
+        }
         (Some(grid), _) => {
             check_sizes(&grid)?;
             grid.sizes().into_iter().try_for_each(|(size, _)| check_least(least, "size of tiles", size))

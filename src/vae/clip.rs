@@ -126,7 +126,6 @@ impl Vae {
     /// See [`Self::decode_clip`] and [`Self::encode_clip`].
     pub(crate) async fn begin_clip(&mut self, request: Request) -> Result<ClipState> {
         let request = request.of_clip();
-        self.check_loaded(&request)?;
         if request.direction == Direction::Decode {
             self.check_count(request.clip_latents)?;
         }
@@ -213,7 +212,7 @@ impl Vae {
                 None => Ok(Input::Host(Vec::new())),
             };
             let ran = self.run_part(&mut clip.tiles[0], clip.latents, &inputs, control).await?;
-            ran.frames.into_iter().try_for_each(sink)?;
+            deliver(ran.frames, sink, &mut clip.tiles)?;
             return Ok((ran.report, ran.fallback));
         };
         let start = Instant::now();
@@ -223,10 +222,10 @@ impl Vae {
         let (frames, runs, fallback) = decoded.inspect_err(|_| {
             // Some tiles are a part ahead of the others, so the clip cannot be continued.
             if clip.tiles.iter().zip(parts).any(|(tile, parts)| tile.parts != parts) {
-                clip.tiles.iter_mut().for_each(|tile| tile.states = None);
+                end(&mut clip.tiles);
             }
         })?;
-        frames.into_iter().try_for_each(sink)?;
+        deliver(frames, sink, &mut clip.tiles)?;
         Ok((together(runs, start.elapsed().as_secs_f64()), fallback))
     }
 
@@ -401,6 +400,16 @@ impl ClipState {
         };
         Err(Error::input("latents of the clip", format!("{}, as the clip began", name(space)), name(found)))
     }
+}
+
+/// Hands the frames of a part to `sink`, whose error ends the clip of `tiles`: its frames are lost.
+fn deliver<F>(frames: Vec<F>, sink: &mut dyn FnMut(F) -> Result<()>, tiles: &mut [TileState]) -> Result<()> {
+    frames.into_iter().try_for_each(sink).inspect_err(|_| end(tiles))
+}
+
+/// Ends the clip of `tiles`, so that no more of its parts run.
+fn end(tiles: &mut [TileState]) {
+    tiles.iter_mut().for_each(|tile| tile.states = None);
 }
 
 /// Returns the `count` frames `frames`, and then `missing` copies of the last.

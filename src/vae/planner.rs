@@ -6,7 +6,7 @@ use super::check::{check_request, check_storage};
 use super::manifest::WeightManifest;
 use super::options::{LoadOptions, Precision};
 use super::plans::Plans;
-use super::request::{Job, Request};
+use super::request::{Frames, Job, Request};
 use crate::device::Device;
 use crate::direction::Direction;
 use crate::error::{Error, Result};
@@ -108,7 +108,7 @@ impl Planner {
     ///
     /// # Errors
     /// See [`super::plan`]; [`crate::Error::Input`] if the request decodes the diffusion model's
-    /// latents, and their scale is unknown.
+    /// latents, and their scale is unknown, or if the model is loaded without the weights for it.
     pub fn plan(&self, request: &Request) -> Result<Plans> {
         self.check(request)?;
         Plans::new(request, &|job| self.plan_job(job))
@@ -116,11 +116,35 @@ impl Planner {
 
     /// Checks that the model can do what `request` asks for, whatever memory that takes.
     pub(super) fn check(&self, request: &Request) -> Result<()> {
+        self.check_loaded(request)?;
         check_request(&self.config, request)?;
         match request.direction {
             Direction::Decode => self.check_space(request.latents),
             Direction::Encode => Ok(()),
         }
+    }
+
+    /// Checks that the weights of a request are those that the model is loaded with.
+    fn check_loaded(&self, request: &Request) -> Result<()> {
+        let LoadOptions { directions, clips, .. } = self.options;
+        let is_clip = request.frames == Frames::Clip;
+        if is_clip != clips {
+            let of = |clips: bool| if clips { "clips" } else { "images" };
+            return Err(Error::input(
+                "model",
+                format!("one loaded for {} (option clips)", of(is_clip)),
+                format!("one loaded for {}", of(clips)),
+            ));
+        }
+        let (loaded, doing) = match request.direction {
+            Direction::Decode => (directions.decodes(), "decode"),
+            Direction::Encode => (directions.encodes(), "encode"),
+        };
+        if loaded {
+            return Ok(());
+        }
+        let expected = format!("one loaded to {doing} (option directions)");
+        Err(Error::input("model", expected, format!("directions {directions:?}")))
     }
 
     /// Checks that latents in `space` have a known meaning for the model.

@@ -42,14 +42,17 @@ impl Reduction {
             let end = extent / self.cell * self.cell;
             (0..self.step).map(move |index| first + index * self.cell).filter(move |place| *place < end)
         };
-        let (mut sum, mut count) = (0.0, 0.0_f32);
+        let (mut sum, mut count) = (0.0, 0.0);
         for row in places(row, of.height) {
             for column in places(column, of.width) {
-                sum += plane[(row * of.width + column) as usize];
+                sum += f64::from(plane[(row * of.width + column) as usize]);
                 count += 1.0;
             }
         }
-        sum / count
+        // A mean is no larger than the largest of its values.
+        #[expect(clippy::cast_possible_truncation, reason = "rounds")]
+        let mean = (sum / count) as f32;
+        mean
     }
 }
 
@@ -149,6 +152,13 @@ mod tests {
         assert_eq!(small.image(0).unwrap()[..6], [3.0, 5.0, 6.5, 10.5, 12.5, 14.0]);
         let text = latents.reduced(&config, 7).unwrap_err().to_string();
         assert!(text.contains("at least 8, for one latent") && text.contains('7'), "{text}");
+    }
+
+    #[test]
+    fn means_of_large_values_are_finite() {
+        let config = Family::find("sd15").unwrap().config();
+        let latents = Latents::new(HostTensor { shape: vec![1, 4, 2, 2], data: vec![3e38; 16] }).unwrap();
+        assert_eq!(latents.reduced(&config, 8).unwrap().image(0).unwrap(), [3e38; 4]);
     }
 
     #[test]

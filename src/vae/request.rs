@@ -41,13 +41,14 @@ pub enum Frames {
 /// # run().unwrap();
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub struct Request {
     /// Decode or encode.
     pub direction: Direction,
     /// The size of the input: of latents for a decode, in pixels for an encode.
     pub size: Size,
     /// An image or a clip.
+    #[serde(default)]
     pub frames: Frames,
     /// The space of the latents that a decode takes. Ignored by an encode, whose result is moments
     /// in the VAE's own space.
@@ -55,6 +56,7 @@ pub struct Request {
     /// The form of the result. [`Output::Raw`] for an encode.
     pub output: Output,
     /// Whole, or in tiles.
+    #[serde(default)]
     pub tiling: Tiling,
     /// The most GPU memory to take, weights included, bytes. See [`DecodeOptions::memory_budget`].
     pub memory_budget: Option<Bytes>,
@@ -62,8 +64,10 @@ pub struct Request {
     #[serde(default)]
     pub least_memory: bool,
     /// The rule for activations that may wait in host memory under a budget.
+    #[serde(default)]
     pub parking: Parking,
     /// True to measure the GPU time of each stage, if the device can.
+    #[serde(default)]
     pub profile: bool,
     /// The most frames of latents that a clip has, 33 if `None`. Only HunyuanVideo 1.5 plans for
     /// them, as it keeps keys and values of each; more latents are an error then.

@@ -99,7 +99,6 @@ impl Ready {
 impl Vae {
     /// Allocates buffers and compiles kernels for `job`, unless that job is ready.
     pub(super) async fn prepare_job(&mut self, job: &Job) -> Result<&mut Ready> {
-        self.check_loaded(&job.request)?;
         let ready = match self.ready.take_if(|ready| ready.job == *job) {
             Some(ready) => Ready { peak_of_tiles: None, ..ready },
             None => {

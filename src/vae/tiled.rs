@@ -98,9 +98,6 @@ impl Vae {
         control: &mut Control<'_>,
         deliver: &mut DeliverRows<'_>,
     ) -> Result<Decoded<()>> {
-        if request.output.stays() {
-            return Err(Error::input("output", "rgba8 or raw for tiles, which are blended on the host", "picture"));
-        }
         let plans = self.planner.plan(request)?;
         let total = plans.macs(1);
         if let Some(first) = mosaic.grid.tiles().next() {

@@ -9,8 +9,8 @@ use pollster::block_on;
 use wgvae::device::{Cpu, CpuOptions};
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Bytes, Control, DecodeOptions, Decoded, Device, Directions, Error, Latents, LoadOptions, Precision, Progress,
-    Result, Tiling, Vae,
+    Bytes, Control, DecodeOptions, Decoded, Device, Directions, Error, LatentSpace, Latents, LoadOptions, Precision,
+    Progress, Request, Result, Size, Tiling, Vae,
 };
 
 use crate::clip::latents_of;
@@ -238,6 +238,40 @@ fn decode_up_to(vae: &mut Vae, latents: &Latents, last: Option<usize>) -> Result
         submission_target: Some(Duration::ZERO),
     };
     block_on(vae.decode_raw(latents, &DecodeOptions::default(), &mut control))
+}
+
+/// Tests that preparing checks a request first, of which a grid of tiles would not fit any memory.
+#[test]
+fn what_cannot_be_planned_is_not_prepared() {
+    let golden = Golden::open("toy_odd");
+    let options = LoadOptions { directions: Directions::Decode, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(cpu(1), &checkpoint(&golden), options)).unwrap();
+    let side = |side| Size { width: side, height: side };
+    let tiling = Tiling::Blend(Blend::new(BlendRule::Linear, 2, 1).unwrap());
+    let request = Request { tiling, ..Request::decode(side(3_000_000_000), LatentSpace::Model) };
+    let error = block_on(vae.prepare(&request)).unwrap_err().to_string();
+    assert!(error.starts_with("size: expected 1 to 16384 latents"), "{error}");
+    for (request, wanted) in [
+        (Request::encode(side(64)), "model: expected one loaded to encode"),
+        (Request::decode(side(8), LatentSpace::Model).of_clip(), "model: expected one loaded for clips"),
+    ] {
+        let error = vae.planner().plan(&request).unwrap_err().to_string();
+        assert!(error.starts_with(wanted), "{error}");
+    }
+}
+
+#[test]
+fn a_request_in_json_has_defaults_and_no_unknown_fields() {
+    let request = Request::decode(Size { width: 8, height: 8 }, LatentSpace::Model);
+    let json = serde_json::json!({
+        "direction": "decode", "size": { "width": 8, "height": 8 }, "latents": "model", "output": "rgba8",
+    });
+    assert_eq!(serde_json::from_value::<Request>(json.clone()).unwrap(), request);
+    assert_eq!(serde_json::from_value::<Request>(serde_json::json!(request)).unwrap(), request);
+    let mut wrong = json;
+    wrong["memory_bugdet"] = 1_000_000.into();
+    let error = serde_json::from_value::<Request>(wrong).unwrap_err().to_string();
+    assert!(error.contains("memory_bugdet"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! arithmetic.
 
 use proptest::prelude::*;
-use wgvae::config::{AutoencoderConfig, Family};
+use wgvae::config::{AutoencoderConfig, Family, Network};
 use wgvae::internals::NOT_FINITE;
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::tiling::{Blender, Grid, Planes};
@@ -163,6 +163,11 @@ fn lengths_that_make_no_sense_are_errors() {
         assert!(Blend::for_model(BlendRule::Linear, &config, Some(512), None).is_ok());
         assert!(Blend::for_model(BlendRule::Cosine, &config, None, None).is_ok());
     }
+    let mut wan = Family::find("wan21").unwrap().config();
+    let Network::Wan(network) = &mut wan.network else { panic!("{:?}", wan.network) };
+    network.upscale = 0;
+    let error = Blend::for_model(BlendRule::Cosine, &wan, None, None).unwrap_err();
+    assert!(matches!(error, Error::Config { .. }), "{error}");
     assert!(Blend::for_model(BlendRule::Linear, &sd15, Some(64), Some(0)).is_ok());
     assert!(Blend::new(BlendRule::Cosine, 0, 0).is_err());
 }

@@ -488,8 +488,18 @@ fn an_error_ends_a_clip_and_the_next_is_right() {
         let error = block_on(clip.decode(latents.at(1), &mut Control::default(), &mut ignore)).unwrap_err();
         assert!(error.to_string().contains("begin another"), "{error}");
     }
+    {
+        let mut clip =
+            block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &DecodeOptions::default()))
+                .unwrap();
+        let mut full = |_| Err(Error::input("disk", "room", "none"));
+        let error = block_on(clip.decode(latents.at(0), &mut Control::default(), &mut full)).unwrap_err();
+        assert!(error.to_string().starts_with("disk"), "{error}");
+        let error = block_on(clip.decode(latents.at(1), &mut Control::default(), &mut |_| Ok(()))).unwrap_err();
+        assert!(error.to_string().contains("begin another"), "frames are lost: {error}");
+    }
     let (again, _) = decode(&mut vae, &latents, None);
-    assert_same_bits(&again, &wanted, "after a clip that was cancelled");
+    assert_same_bits(&again, &wanted, "after two clips that ended early");
     let small = Size { width: 2, height: 2 };
     let error = block_on(vae.decode(latents.at(0))).unwrap_err();
     assert!(error.to_string().contains("clips"), "{error}");

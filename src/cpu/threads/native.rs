@@ -1,6 +1,8 @@
 //! Threads of the system.
 
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::available_parallelism;
 
 use super::Panic;
 
@@ -13,7 +15,9 @@ pub(in crate::cpu) struct Threads {
 impl Threads {
     /// Starts `count` threads, or one for each core that the process may use.
     pub(in crate::cpu) fn start(count: Option<usize>) -> Result<Self, rayon::ThreadPoolBuildError> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0));
+        // Rayon's own default follows RAYON_NUM_THREADS.
+        let count = count.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(count);
         Ok(Self { pool: pool.thread_name(|index| format!("wgvae {index}")).build()? })
     }
 

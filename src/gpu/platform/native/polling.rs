@@ -63,7 +63,9 @@ impl Poller {
 impl Drop for Poller {
     fn drop(&mut self) {
         self.jobs = None;
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+        // A waker that owns the last handle of the device drops it on that thread itself.
+        let own = |thread: &thread::JoinHandle<()>| thread.thread().id() == thread::current().id();
+        if self.thread.take().filter(|thread| !own(thread)).is_some_and(|thread| thread.join().is_err()) {
             log::error!("the thread that polls the device panicked");
         }
     }
