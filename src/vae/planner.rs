@@ -116,8 +116,8 @@ impl Planner {
 
     /// Checks that the model can do what `request` asks for, whatever memory that takes.
     pub(super) fn check(&self, request: &Request) -> Result<()> {
-        self.check_loaded(request)?;
         check_request(&self.config, request)?;
+        self.check_loaded(request)?;
         match request.direction {
             Direction::Decode => self.check_space(request.latents),
             Direction::Encode => Ok(()),

@@ -253,7 +253,7 @@ fn what_cannot_be_planned_is_not_prepared() {
     assert!(error.starts_with("size: expected 1 to 16384 latents"), "{error}");
     for (request, wanted) in [
         (Request::encode(side(64)), "model: expected one loaded to encode"),
-        (Request::decode(side(8), LatentSpace::Model).of_clip(), "model: expected one loaded for clips"),
+        (Request::decode(side(8), LatentSpace::Model).of_clip(), "model: expected a video model, for a clip"),
     ] {
         let error = vae.planner().plan(&request).unwrap_err().to_string();
         assert!(error.starts_with(wanted), "{error}");
