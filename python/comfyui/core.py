@@ -75,5 +75,5 @@ def _opened(files: Files, precision: str, states: States) -> EngineVae:
     ComfyUI frees its memory on demand, and the next call reads it again.
     """
     name = PurePath(files.decoder).stem
-    # ComfyUI takes these, too, by their names.
+    # The tensors do not tell whose latents these take. ComfyUI goes by their names, too.
     return EngineVae(files, precision=precision, family=name if name in ("lighttaew2_1", "lighttaew2_2") else None)

@@ -53,9 +53,12 @@ class WgvaeLoader:
         }
 
     @classmethod
-    def IS_CHANGED(cls, vae_name: str, **_: Any) -> States:
-        """Returns what makes ComfyUI load the model again: another file in the place of this one."""
-        return states_of(files_of(vae_name))
+    def IS_CHANGED(cls, vae_name: str | None = None, **_: Any) -> States:
+        """Returns what makes ComfyUI load the model again: another file in the place of this one.
+
+        Without a name, which another node gives, nothing does.
+        """
+        return states_of(files_of(vae_name)) if vae_name else ()
 
     def load(
         self,

@@ -221,10 +221,10 @@ class EngineVae:
     def vae_encode_crop_pixels(self, pixels: torch.Tensor) -> torch.Tensor:
         """Returns the middle of ``[..., h, w, c]``, without edges that fill no latent."""
         step = self.first_stage_model.facts["image_step"][self._unscaled]
+        if min(pixels.shape[-3:-1]) < step:
+            raise wrong("image", f"at least {step}x{step} pixels", f"{pixels.shape[-2]}x{pixels.shape[-3]}")
         for axis in (-3, -2):
             side = pixels.shape[axis]
-            if side < step:
-                raise wrong("image", f"at least {step}x{step} pixels", f"{pixels.shape[-2]}x{pixels.shape[-3]}")
             pixels = pixels.narrow(axis, side % step // 2, side // step * step)
         return pixels
 

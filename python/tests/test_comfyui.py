@@ -540,8 +540,8 @@ def test_latents_of_ltx2_are_in_the_diffusion_models_scale(
 def test_what_the_inputs_of_nodes_may_be(nodes: dict[str, Any]) -> None:
     vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", family=" FLUX1 ", memory_budget=" 300 MiB ")
     assert vae.memory_budget == "300 MiB"
-    with pytest.raises(wgvae.errors.InputError, match="^image: expected at least 8x8 pixels, found 64x7$"):
-        call(nodes, "WgvaeEncode", pixels=torch.zeros(1, 7, 64, 3), vae=vae)
+    with pytest.raises(wgvae.errors.InputError, match="^image: expected at least 8x8 pixels, found 7x70$"):
+        call(nodes, "WgvaeEncode", pixels=torch.zeros(1, 70, 7, 3), vae=vae)
     with pytest.raises(wgvae.errors.InputError, match='^memory_budget: expected bytes, .*, found "2 gigs"$'):
         call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", memory_budget="2 gigs")
 

@@ -149,8 +149,9 @@ def test_bad_pictures_are_set_aside(folder: Path, tmp_path: Path) -> None:
     greys = np.arange(16 * 16, dtype=np.uint16).reshape(16, 16)
     Image.fromarray(greys * 257).save(folder / "grey16.png")
     Image.fromarray(greys.astype(np.uint8)).save(folder / "grey8.png")
+    Image.fromarray(greys.astype(np.int32)).save(folder / "grey32.tiff")
     report = encode_dataset(folder, tmp_path / "latents", model=DEMO, workers=2, shard_rows=30, resources=GPU)
-    assert sorted(error["id"] for error in report.errors) == ["empty.jpg", "half.png", "small.png", "text.png"]
+    assert sorted(error["id"] for error in report.errors) == ["empty.jpg", "grey32.tiff", "half.png", "small.png", "text.png"]
     assert all(error["error"] for error in report.errors) and report.images == 53
     latents = rows(tmp_path / "latents")
     assert np.array_equal(latents["grey16.png"], latents["grey8.png"])
@@ -164,12 +165,14 @@ def test_bad_pictures_are_set_aside(folder: Path, tmp_path: Path) -> None:
 def test_what_is_wrong_for_all_pictures_ends_the_job(folder: Path, tmp_path: Path, taehv: Path) -> None:
     with pytest.raises(wgvae.errors.InputError, match="^family of .*: expected a family or a config.json"):
         encode_dataset(folder, tmp_path / "latents", model=taehv, resources=GPU)
-    with pytest.raises(wgvae.errors.InputError, match="^size: expected multiples of 8 pixels, found 60x64$"):
+    with pytest.raises(wgvae.errors.InputError, match=r"^size: expected height and width, multiples of 8, found \(60, 64\)$"):
         encode_dataset(folder, tmp_path / "latents", model=DEMO, size=(60, 64), resources=GPU)
     # Only an actor finds that it has too little.
     with pytest.raises(RayError, match="memory budget"):
         encode_dataset(folder, tmp_path / "latents", model=DEMO, memory_budget="1KiB", resources=GPU)
     assert not (tmp_path / "latents" / "records").exists()
+    # The same folder with better arguments.
+    assert encode_dataset(folder, tmp_path / "latents", model=DEMO, size=(16, 16), resources=GPU).images == 50
 
 
 def test_formats_and_back(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ pub(crate) mod unsupported;
 
 pub use self::dc::{Dc, DcBlock, DcLevel, DcNorm};
 pub(crate) use self::difference::Difference;
-use self::difference::compared;
+use self::difference::{compared, compared_by};
 pub use self::families::{FAMILIES, Family};
 pub use self::hunyuan_video::HunyuanVideo;
 pub use self::json::is_supported_class;
@@ -316,8 +316,8 @@ impl AutoencoderConfig {
         let [mine, theirs] = [&self.network, &other.network].map(|network| network.clone().seen_in(halves));
         compared("_class_name", &mine.name(), &theirs.name())
             .or_else(|| compared("latent_channels", &self.latent_channels, &other.latent_channels))
-            .or_else(|| compared("in_channels", &self.in_channels, &other.in_channels).filter(|_| halves.encoder))
-            .or_else(|| compared("out_channels", &self.out_channels, &other.out_channels).filter(|_| halves.decoder))
+            .or_else(|| compared_by("in_channels", self.in_channels == other.in_channels || !halves.encoder))
+            .or_else(|| compared_by("out_channels", self.out_channels == other.out_channels || !halves.decoder))
             .or_else(|| mine.difference(&theirs))
     }
 

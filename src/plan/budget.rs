@@ -82,46 +82,32 @@ pub(super) fn within(
     whole: &Plan,
     budget: Bytes,
 ) -> Result<Plan> {
-    let found = search(fused, limits, options, whole, budget);
-    let Err(Error::Budget { smallest, .. }) = &found else { return found };
-    if !options.parks() {
-        return found;
+    let unparked = PlanOptions { parking: false, ..options.clone() };
+    let of = |options| Search { fused, limits, options, work_limit: WorkLimit::new(whole) };
+    let most = whole.memory.peak();
+    let mut found = of(options).within(whole, budget);
+    let peak = found.as_ref().map_or(most, |plan| plan.memory.peak().min(most));
+    if options.parks() && peak > budget {
+        // Slots that are chosen before their buffers may lose more than parking gains, mostly for
+        // small images.
+        let smallest = of(&unparked).smallest(whole, budget).filter(|plan| plan.memory.peak() < peak);
+        found = match &smallest {
+            Some(plan) if plan.memory.peak() <= budget => of(&unparked).within(whole, budget),
+            Some(_) => smallest,
+            None => found,
+        };
     }
-    // Slots that are chosen before their buffers may lose more than parking gains, mostly for small
-    // images.
-    match search(fused, limits, &PlanOptions { parking: false, ..options.clone() }, whole, budget) {
-        Ok(unmoved) => Ok(unmoved),
-        Err(Error::Budget { smallest: unmoved, seconds, image, .. }) if unmoved < *smallest => {
-            Err(Error::Budget { budget, image, smallest: unmoved, seconds })
-        }
-        Err(_) => found,
+    let smaller = found.filter(|plan| plan.memory.peak() <= most);
+    if smaller.is_none() {
+        whole.check(limits)?;
     }
-}
-
-/// Finds the fastest plan that takes at most `budget`, and parks activations only if `options` do.
-///
-/// # Errors
-/// See [`within`].
-fn search(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions, whole: &Plan, budget: Bytes) -> Result<Plan> {
-    let mut search = Search { fused, limits, options, work_limit: WorkLimit::new(whole) };
-    let fastest = search.fastest(whole, budget);
-    let enough = fastest.as_ref().map_or(budget, |plan| plan.memory.peak());
-    let smallest = search.smallest(whole, enough);
-    let peak = smallest.as_ref().map(|plan| plan.memory.peak());
-    match (fastest, smallest) {
-        (Some(fastest), _) if peak.is_some_and(|peak| peak <= enough) => Ok(fastest),
-        (_, Some(smallest)) if peak.is_some_and(|peak| peak <= budget) => Ok(smallest),
-        (_, smallest) => {
-            let smaller = smallest.as_ref().filter(|plan| plan.memory.peak() <= whole.memory.peak());
-            if smaller.is_none() {
-                whole.check(limits)?;
-            }
-            let smallest = smaller.unwrap_or(whole);
-            let (smallest, seconds) = (smallest.memory.peak(), smallest.predicted_seconds());
-            let image = [whole.input().size, whole.result.size].into_iter().max_by_key(|size| size.pixels());
-            Err(Error::Budget { budget, image: image.unwrap_or(whole.result.size), smallest, seconds })
-        }
+    let plan = smaller.as_ref().unwrap_or(whole);
+    let (smallest, seconds) = (plan.memory.peak(), plan.predicted_seconds());
+    if let Some(plan) = smaller.filter(|plan| plan.memory.peak() <= budget) {
+        return Ok(plan);
     }
+    let image = [whole.input().size, whole.result.size].into_iter().max_by_key(|size| size.pixels());
+    Err(Error::Budget { budget, image: image.unwrap_or(whole.result.size), smallest, seconds })
 }
 
 /// A search for plans of one decode. It ends when its work limit is used up, with the best plan
@@ -134,6 +120,14 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Returns a fast plan that takes at most `budget`, or else the plan with the smallest peak.
+    fn within(&mut self, whole: &Plan, budget: Bytes) -> Option<Plan> {
+        let fastest = self.fastest(whole, budget);
+        let enough = fastest.as_ref().map_or(budget, |plan| plan.memory.peak());
+        let smallest = self.smallest(whole, enough)?;
+        if smallest.memory.peak() <= enough { fastest.or(Some(smallest)) } else { Some(smallest) }
+    }
+
     /// Returns the fastest plan found for `budget`.
     fn fastest(&mut self, whole: &Plan, budget: Bytes) -> Option<Plan> {
         // A plan that is at most this much slower than the whole plan ends the search.

@@ -87,11 +87,12 @@ impl WebOptions {
         let size = Size { width, height };
         let request = match (self.direction, frames) {
             (Direction::Encode, _) => self.encode().request(size),
-            // Tiles are blended on the host, whatever becomes of the picture then.
-            (Direction::Decode, Frames::Image) if matches!(self.tiling, TilingKind::Blend | TilingKind::Cosine) => {
-                self.decode(config)?.request(size, space, Output::Rgba8)
+            (Direction::Decode, Frames::Image) => {
+                // No picture in tiles stays on the device.
+                let tiles = matches!(self.tiling, TilingKind::Blend | TilingKind::Cosine);
+                let output = if tiles && self.image().stays() { Output::Rgba8 } else { self.image() };
+                self.decode(config)?.request(size, space, output)
             }
-            (Direction::Decode, Frames::Image) => self.decode(config)?.request(size, space, self.image()),
             // JavaScript draws the frames of a clip itself.
             (Direction::Decode, Frames::Clip) => {
                 let output = if self.output == WebOutput::Raw { Output::Raw } else { Output::Rgba8 };

@@ -98,7 +98,7 @@ fn a_file_of_a_folder_is_opened_as_the_folder() {
     let broken = plan("model/my.safetensors").stderr;
     assert!(broken.contains("warning: model/my.safetensors: config.json beside it is not used: "), "{broken}");
     folder.write("model/config.json", br#"{"_class_name": "AutoencoderTiny"}"#);
-    plan(file).failed("another network", 1, &["_class_name", "as the weights have", "in config.json"]);
+    plan(file).failed("another network", 1, &["_class_name", "as the weights have", "from config.json"]);
 }
 
 #[test]

@@ -679,7 +679,7 @@ fn a_config_of_another_model_beside_a_file_is_passed_over() {
     for name in STANDARD {
         let text = open_beside(&weights, name, &wider).expect_err("another network").to_string();
         let wanted =
-            "config field \"block_out_channels\": expected [32], as the weights have, found [64] in config.json";
+            "config field \"block_out_channels\": expected [32], as the weights have, found [64] from config.json";
         assert_eq!(text, wanted);
         let text = open_beside(&weights, name, &unreadable).expect_err("no number").to_string();
         assert!(text.starts_with("config field \"scaling_factor\""), "{text}");

@@ -645,7 +645,8 @@ export interface WholeClipPlan extends ClipPlan {
 /** A model that turns latents into pictures. */
 export interface Decoder extends LoadedModel {
   /**
-   * Plans the decode of a picture of this size, before anything is allocated.
+   * Plans the decode of a picture of this size, before anything is allocated. For models opened
+   * without `clips`.
    *
    * Without a budget it takes milliseconds. With one it usually takes less than a second, and up to
    * seconds for large pictures with small budgets. Throws `input` if a side is not a multiple of
@@ -750,10 +751,10 @@ export interface Decoder extends LoadedModel {
 /** A model that turns pictures into latents. */
 export interface Encoder extends LoadedModel {
   /**
-   * Plans the encode of a picture of this size, before anything is allocated. `encode` crops
-   * pictures to sides that are multiples of `info.pixels_per_latent`; give the cropped size. Throws
-   * `input` if the picture is smaller than one latent, `budget` if no plan keeps the budget,
-   * `too-large`.
+   * Plans the encode of a picture of this size, before anything is allocated. For models opened
+   * without `clips`. `encode` crops pictures to sides that are multiples of
+   * `info.pixels_per_latent`; give the cropped size. Throws `input` if the picture is smaller than
+   * one latent, `budget` if no plan keeps the budget, `too-large`.
    */
   planEncode(options: EncodePlanOptions): Plan;
   /** Encodes one picture to a file of its latents. */

@@ -4,7 +4,7 @@
 import { decodedFrames, encodedLatents, fittingFrames, latentsOfFrames } from './clip-lengths.js';
 import { TILINGS } from './decoding.js';
 import { kindOf, mismatch, wgvaeError } from './errors.js';
-import { checkOptions, OF_MODELS, oneOf, SMALL, TEXT, WHOLE } from './options.js';
+import { checkOptions, OF_MODELS, oneOf, SMALL, TEXT } from './options.js';
 import { FRAMES, hostOutput, isShownFromMemory, OUTPUTS } from './outputs.js';
 import { planned } from './plans.js';
 import { Access, readText } from './sources.js';
@@ -20,7 +20,7 @@ const OPTIONS = {
   device: oneOf('webgpu', 'cpu'),
   width: SMALL,
   height: SMALL,
-  frames: WHOLE,
+  frames: SMALL,
   previewRate: OF_MODELS.previewRate,
   border: OF_MODELS.border,
   direction: oneOf('decode', 'encode'),

@@ -36,7 +36,8 @@ class Actor:
         if _may_be_on_cores(settings, self.adapter):
             settings["threads"] = job["threads"]
         self.vae = wgvae.Vae.from_pretrained(job["model"], adapter=self.adapter, **settings)
-        # What is wrong with the model or the arguments would be an error of every picture.
+        # What is wrong with the model or the arguments would be an error of every picture. Zeros
+        # may overflow where pictures do not.
         with suppress(NotFiniteError):
             self.try_out()
 

@@ -36,7 +36,7 @@ class ActorReport:
     seconds: float
     """Seconds of reading, computing and writing."""
     gpu_seconds: float
-    """Seconds in :meth:`wgvae.Vae.encode` or ``decode``. The first call also reads weights."""
+    """Seconds in :meth:`wgvae.Vae.encode` or ``decode``. The model has been loaded before."""
     gpu_bytes: int
     """Peak of the device's memory, in bytes."""
     host_bytes: int
@@ -146,8 +146,9 @@ def encode_dataset(
     shards = list_shards(os.fspath(source), shard_rows, latents=False)
     job = _job(output, model, format, device, num_cpus, adapter, precision, family, border, memory_budget) | settings
     known = _inspected(job)
-    if size and any(side % known["image_step"] for side in size):
-        raise wrong("size", f"multiples of {known['image_step']} pixels", f"{size[0]}x{size[1]}")
+    step = known["image_step"]
+    if size is not None and (len(size) != 2 or any(not isinstance(side, int) or side < 1 or side % step for side in size)):
+        raise wrong("size", f"height and width, multiples of {step}", repr(size))
     return _run(Encoder, job, known, shards, workers, num_cpus, resources)
 
 
@@ -292,13 +293,14 @@ def _settle(path: Path, begun: dict[str, Any]) -> None:
     InputError
         If the folder belongs to another job.
     """
-    if not path.is_file():
+    # A job that ended before its first shard leaves nothing to go on with.
+    if not path.is_file() or not any((path.parent / "records").glob("*.json")):
         put_json(path, begun)
         return
     before = json.loads(path.read_text())
     for name, value in json.loads(json.dumps(begun)).items():
         if before.get(name) != value:
-            raise wrong(f"output {path.parent}", f"an empty folder, or one of the same job (whose {name} has {before.get(name)})", str(value))
+            raise wrong(f"output {path.parent}", f"an empty folder, or one of the same job (there, {name} is {before.get(name)})", str(value))
 
 
 def _actors(records: list[dict[str, Any]]) -> list[ActorReport]:

@@ -38,7 +38,7 @@ def opened(content: bytes, size: tuple[int, int] | None, factor: int, channels: 
     with image as file:
         file.load()
         mode = file.mode
-        picture = _of_8_bits(ImageOps.exif_transpose(file)).convert("RGBA" if channels == 4 else "RGB")
+        picture = _of_8_bits(ImageOps.exif_transpose(file), file.format).convert("RGBA" if channels == 4 else "RGB")
     done: dict[str, Any] = {"mode": mode, "size": [picture.height, picture.width]}
     if size is None:
         height, width = picture.height // factor * factor, picture.width // factor * factor
@@ -56,21 +56,20 @@ def opened(content: bytes, size: tuple[int, int] | None, factor: int, channels: 
     return np.asarray(picture.crop((left, top, left + width, top + height))), done
 
 
-def _of_8_bits(picture: Image.Image) -> Image.Image:
-    """Returns a picture of greys with 8 bits, for which PIL would cut larger values off.
+def _of_8_bits(picture: Image.Image, format: str | None) -> Image.Image:
+    """Returns a picture of a file of ``format`` with 8 bits. PIL would cut larger greys off.
 
     Raises
     ------
     ValueError
-        If its values are no greys of 16 bits.
+        If its greys have more than 16 bits.
     """
-    if picture.mode != "I" and not picture.mode.startswith("I;16"):
-        if picture.mode == "F":
-            raise ValueError("expected integers, found a picture of floats")
+    if picture.mode not in ("I", "F") and not picture.mode.startswith("I;16"):
         return picture
+    # Some versions of PIL read 16 bits of these files as 32.
+    if picture.mode == "F" or (picture.mode == "I" and format not in ("PNG", "PPM")):
+        raise ValueError(f"expected greys of 8 or 16 bits, found a picture of mode {picture.mode}")
     values = np.asarray(picture, np.int64)
-    if values.min() < 0 or values.max() > 65535:
-        raise ValueError(f"expected greys of 0 to 65535, found {values.min()} to {values.max()}")
     return Image.fromarray(((values + 128) // 257).astype(np.uint8))
 
 

@@ -59,8 +59,8 @@ pub(super) fn family_of_architecture(architecture: &str) -> Option<&'static str>
 /// Makes the error for a config.json that describes another network than the weights.
 pub(super) fn other_network(Difference { field, values }: Difference) -> Error {
     let (found, expected) = match values {
-        Some([config, weights]) => (format!("{config} in config.json"), format!("{weights}, as the weights have")),
-        None => ("another in config.json".to_owned(), "that of the weights".to_owned()),
+        Some([config, weights]) => (format!("{config} from config.json"), format!("{weights}, as the weights have")),
+        None => ("another from config.json".to_owned(), "that of the weights".to_owned()),
     };
     Error::Config { field: field.to_owned(), expected, found }
 }

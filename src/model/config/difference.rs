@@ -18,8 +18,9 @@ pub(super) fn compared<T: PartialEq + Serialize>(field: &'static str, left: &T, 
     (left != right).then(|| Difference { field, values: json(left).zip(json(right)).map(<[String; 2]>::from) })
 }
 
-/// Returns a difference in `field`, which has other values in config.json, unless `same`.
-fn compared_by(field: &'static str, same: bool) -> Option<Difference> {
+/// Returns a difference in `field`, which has other values or another order in config.json, unless
+/// `same`.
+pub(super) fn compared_by(field: &'static str, same: bool) -> Option<Difference> {
     (!same).then_some(Difference { field, values: None })
 }
 
@@ -52,7 +53,8 @@ impl Network {
                 num_decoder_blocks, use_midblock_gn, patch_size, temporal_downsample
             ),
             (Self::Wan(left), Self::Wan(right)) => first!(
-                left, right: base_dim, decoder_base_dim, dim_mult, num_res_blocks, is_residual, patch_size, upscale;
+                left, right: base_dim, decoder_base_dim, dim_mult, num_res_blocks, is_residual, patch_size,
+                upscale as "out_channels";
                 // Weights without a list do not tell.
                 "temperal_downsample": !left.is_residual
                     || [left, right].iter().any(|wan| wan.temperal_downsample.is_empty())
@@ -61,8 +63,9 @@ impl Network {
             // Weights tell neither shortcuts nor borders.
             (Self::Ltx2(left), Self::Ltx2(right)) => first!(
                 left, right: block_out_channels, layers_per_block, downsample as "downsample_type",
-                decoder_block_out_channels, decoder_layers_per_block, upsample as "upsample_type", upsample_factor,
-                patch_size
+                decoder_block_out_channels as "decoder_block_out_channels",
+                decoder_layers_per_block as "decoder_layers_per_block", upsample as "upsample_type",
+                upsample_factor as "upsample_factor", patch_size
             ),
             (Self::SeedVr(left), Self::SeedVr(right)) => {
                 first!(left, right: block_out_channels, layers_per_block, temporal_scale_num)
