@@ -69,13 +69,15 @@ impl ByteSource for MemorySource {
 /// # Errors
 /// Those of [`ByteSource::read_at`], and [`Error::Format`] for a source that gives another number
 /// of bytes.
-pub(super) async fn read(source: &dyn ByteSource, offset: u64, len: u64) -> Result<Vec<u8>> {
-    let bytes = source.read_at(offset, len).await?;
-    if bytes.len() as u64 == len {
-        return Ok(bytes);
-    }
-    let problem = format!("expected {len} bytes at offset {offset}, found {} from its source", bytes.len());
-    Err(Error::Format { file: source.name().to_owned(), problem })
+pub(super) fn read(source: &dyn ByteSource, offset: u64, len: u64) -> ReadFuture<'_> {
+    Box::pin(async move {
+        let bytes = source.read_at(offset, len).await?;
+        if bytes.len() as u64 == len {
+            return Ok(bytes);
+        }
+        let problem = format!("expected {len} bytes at offset {offset}, found {} from its source", bytes.len());
+        Err(Error::Format { file: source.name().to_owned(), problem })
+    })
 }
 
 /// Returns the range `offset..offset + len` if it lies within `source` and this machine can address

@@ -314,8 +314,9 @@ impl AutoencoderConfig {
     /// Compares only what `halves` of them show.
     pub(crate) fn network_difference(&self, other: &Self, halves: Halves) -> Option<Difference> {
         let [mine, theirs] = [&self.network, &other.network].map(|network| network.clone().seen_in(halves));
-        compared("_class_name", &mine.name(), &theirs.name())
-            .or_else(|| compared("latent_channels", &self.latent_channels, &other.latent_channels))
+        let latents = [&self.latent_channels, &other.latent_channels];
+        compared("_class_name", mine.name() == theirs.name(), [&mine.name(), &theirs.name()])
+            .or_else(|| compared("latent_channels", latents[0] == latents[1], latents.map(|count| count as _)))
             .or_else(|| compared_by("in_channels", self.in_channels == other.in_channels || !halves.encoder))
             .or_else(|| compared_by("out_channels", self.out_channels == other.out_channels || !halves.decoder))
             .or_else(|| mine.difference(&theirs))

@@ -1,6 +1,6 @@
 //! Comparison of two networks, field by field.
 
-use serde::Serialize;
+use std::fmt;
 
 use super::Network;
 
@@ -8,14 +8,14 @@ use super::Network;
 pub(crate) struct Difference {
     /// Name of the field in config.json.
     pub(crate) field: &'static str,
-    /// The values of the first network and of the second, as JSON, if config.json has the like.
+    /// The values of the first network and of the second, if config.json has the like.
     pub(crate) values: Option<[String; 2]>,
 }
 
-/// Compares what two networks have in `field`.
-pub(super) fn compared<T: PartialEq + Serialize>(field: &'static str, left: &T, right: &T) -> Option<Difference> {
-    let json = |value| serde_json::to_string(value).ok();
-    (left != right).then(|| Difference { field, values: json(left).zip(json(right)).map(<[String; 2]>::from) })
+/// Returns a difference in `field`, where two networks have these `values`, unless they are the
+/// `same`.
+pub(super) fn compared(field: &'static str, same: bool, values: [&dyn fmt::Debug; 2]) -> Option<Difference> {
+    (!same).then(|| Difference { field, values: Some(values.map(|value| format!("{value:?}"))) })
 }
 
 /// Returns a difference in `field`, which has other values or another order in config.json, unless
@@ -32,7 +32,7 @@ macro_rules! first {
         $(.or_else(|| compared_by($other, $same)))?
     };
     (@ $left:ident, $right:ident, $field:ident) => {
-        compared(stringify!($field), &$left.$field, &$right.$field)
+        compared(stringify!($field), $left.$field == $right.$field, [&$left.$field, &$right.$field])
     };
     (@ $left:ident, $right:ident, $field:ident $name:literal) => {
         compared_by($name, $left.$field == $right.$field)
@@ -45,8 +45,8 @@ impl Network {
     pub(crate) fn difference(&self, other: &Self) -> Option<Difference> {
         match (self, other) {
             (Self::Kl(left), Self::Kl(right)) => first!(
-                left, right: block_out_channels, decoder_block_out_channels, layers_per_block,
-                decoder_layers_per_block, mid_block_add_attention, use_quant_conv, use_post_quant_conv
+                left, right: block_out_channels, decoder_block_out_channels as "decoder_block_out_channels",
+                layers_per_block, decoder_layers_per_block as "decoder_layers_per_block", mid_block_add_attention, use_quant_conv, use_post_quant_conv
             ),
             (Self::Tiny(left), Self::Tiny(right)) => first!(
                 left, right: encoder_block_out_channels, decoder_block_out_channels, num_encoder_blocks,
