@@ -49,7 +49,13 @@ fn rows_make_up_the_image() {
         let [least, half] = budgets(&vae, &latents, format);
         for options in [whole, least, half] {
             let image = block_on(vae.decode_with(&latents, &options, &mut Control::default())).unwrap();
-            let floats = block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap().pixels;
+            // A budget for bytes may be too small for floats.
+            let floats = match format {
+                PixelFormat::Rgba8 => Vec::new(),
+                PixelFormat::Raw => {
+                    block_on(vae.decode_raw(&latents, &options, &mut Control::default())).unwrap().pixels
+                }
+            };
             let (mut next, mut bands) = (0, 0);
             let mut check = |rows: Rows<'_>| {
                 assert_eq!((rows.image, rows.rows.start), (image.size, next));
