@@ -67,8 +67,8 @@ impl ByteSource for MemorySource {
 /// Reads exactly `len` bytes of `source` from byte `offset` on.
 ///
 /// # Errors
-/// Those of [`ByteSource::read_at`], and [`Error::Format`] for a source that gives another number
-/// of bytes.
+/// [`Error::Format`] for a source that gives another number of bytes, and the errors of
+/// [`ByteSource::read_at`].
 pub(super) fn read(source: &dyn ByteSource, offset: u64, len: u64) -> ReadFuture<'_> {
     Box::pin(async move {
         let bytes = source.read_at(offset, len).await?;

@@ -15,7 +15,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Size limit of inlined functions. Measured with the profile's `opt-level` of `z`, as gzip and the
 /// time of a plan with a budget: 5 (the default of `z`) 429 KB and 280 ms, 25 439 KB and 205 ms, 60
 /// 463 KB and 190 ms; `s` 468 KB and 170 ms. Since then
-/// `xtask-bindgen` arranges functions, for 18 KB less. Now 471 KB: 20 would take 1 KB more, and 10
+/// `xtask-bindgen` arranges functions, for 16 KB less. Now 471 KB: 20 would take 1 KB more, and 10
 /// would take 2 KB less, but 1.4 times as long for a plan.
 const INLINING: &str = "llvm-args=-inline-threshold=15";
 

@@ -7,7 +7,7 @@ use wasm_encoder::{CodeSection, FunctionSection, Module};
 use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
 
 /// Lengths in bytes of the pieces by which functions are compared. Longer matches count several
-/// times, as they save gzip more. Together they give 0.3 % less than 6 alone.
+/// times, as they save gzip more. Together they give up to 0.2 % less than 6 alone.
 const PIECES: [usize; 3] = [4, 6, 10];
 
 /// Most functions with a piece that tells anything about them.
