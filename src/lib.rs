@@ -23,6 +23,9 @@
 //! [`Vae::decode_with`] takes [`DecodeOptions`], such as a memory budget, and a [`Control`], which
 //! shows progress and cancels.
 
+#[macro_use]
+mod wasm_not_send;
+
 #[doc(hidden)]
 pub mod cpu;
 #[cfg(not(target_arch = "wasm32"))]
@@ -77,7 +80,7 @@ pub use vae::{
 /// an encode gives.
 pub mod images {
     pub use crate::plan::{ChannelOrder, Output};
-    pub use crate::vae::{At, PixelFormat, Pixels, Posterior, RowPixels, Rows};
+    pub use crate::vae::{At, FrameSink, PixelFormat, Pixels, Posterior, RowPixels, RowSink, Rows};
 }
 
 /// Clips, decoded and encoded part by part: see [`Vae::decode_clip`](crate::Vae::decode_clip) and
@@ -97,8 +100,8 @@ pub mod config {
 /// Files of weights, latents and images, and sources of their bytes.
 pub mod files {
     pub use crate::io::{
-        ByteSource, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, StoredLatents, StoredSpace,
-        StoredTensor, TensorInfo, read_images, read_latents, write_latents,
+        ByteSource, ElementType, LatentScale, Layout, MemorySource, Parameters, ReadFuture, Reading, StoredLatents,
+        StoredSpace, StoredTensor, TensorInfo, read_images, read_latents, write_latents,
     };
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::io::{FileSource, Variant};
@@ -107,7 +110,7 @@ pub mod files {
 
 /// Reports: facts about plans, and the progress and times of runs.
 pub mod report {
-    pub use crate::execution::{Listener, Preparing, RunReport, Submission};
+    pub use crate::execution::{Listener, OnProgress, Preparing, RunReport, Submission};
     pub use crate::plan::{Memory, Plan, PlanFacts, PlaneExtents, RunFacts, StageFacts, Step};
     pub use crate::vae::Fallback;
 }

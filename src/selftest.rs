@@ -117,11 +117,17 @@ pub struct Selftest {
     pub rows: Vec<SelftestRow>,
 }
 
+wasm_not! {
+    Send;
+    /// A function that hears the progress of a self-test: the rows done, and the rows in total.
+    pub type OnRows<'a> = dyn FnMut(usize, usize) + 'a
+}
+
 /// The progress listener and the cancel flag of a self-test.
 #[derive(Default)]
 pub struct SelftestControl<'a> {
     /// A function called before each row and at the end, with the rows done and the rows in total.
-    pub progress: Option<&'a mut dyn FnMut(usize, usize)>,
+    pub progress: Option<&'a mut OnRows<'a>>,
     /// A flag that any thread may set to true, to stop before the next submission.
     pub cancel: Option<Arc<AtomicBool>>,
 }
@@ -167,12 +173,12 @@ impl Reference {
         checkpoint: &Checkpoint,
         elements: SelftestElements,
         bits: &mut Option<Vec<f32>>,
-        control: &SelftestControl<'_>,
+        cancel: Option<&Arc<AtomicBool>>,
     ) -> Result<SelftestRow> {
         let options = LoadOptions { precision: elements.precision(), ..LoadOptions::default() };
         let mut vae = Vae::load(device, checkpoint, options).await?;
         check_size(&self.image, vae.image_size(&self.latents))?;
-        let (seconds, values) = decode(&mut vae, &self.latents, control).await?;
+        let (seconds, values) = decode(&mut vae, &self.latents, cancel).await?;
         let (error, most) = (largest_difference(&values, &self.image.data), elements.most());
         let same_bits = same_bits(bits.get_or_insert_with(|| values.clone()), &values);
         let right = same_bits && error <= most;
@@ -207,7 +213,7 @@ pub async fn run(
         for (kind, vendor) in SETS {
             control.tell(rows.len(), total)?;
             let device = gpu.clone().with_kernels_of(kind, vendor).into();
-            rows.push(reference.row(&device, checkpoint, elements, &mut bits, control).await?);
+            rows.push(reference.row(&device, checkpoint, elements, &mut bits, control.cancel.as_ref()).await?);
         }
     }
     control.tell(rows.len(), total)?;
@@ -235,7 +241,9 @@ pub async fn run_on_cores(
         let mut bits = None;
         for cores in [cpu, &one] {
             control.tell(rows.len(), total)?;
-            rows.push(reference.row(&Device::from(cores), checkpoint, *elements, &mut bits, control).await?);
+            rows.push(
+                reference.row(&Device::from(cores), checkpoint, *elements, &mut bits, control.cancel.as_ref()).await?,
+            );
         }
     }
     control.tell(rows.len(), total)?;
@@ -243,9 +251,9 @@ pub async fn run_on_cores(
 }
 
 /// Returns the seconds of the second decode, and its result `[3, h, w]`.
-async fn decode(vae: &mut Vae, latents: &Latents, control: &SelftestControl<'_>) -> Result<(f64, Vec<f32>)> {
+async fn decode(vae: &mut Vae, latents: &Latents, cancel: Option<&Arc<AtomicBool>>) -> Result<(f64, Vec<f32>)> {
     let options = DecodeOptions::default();
-    let mut control = Control { cancel: control.cancel.clone(), ..Control::default() };
+    let mut control = Control { cancel: cancel.cloned(), ..Control::default() };
     vae.decode_raw(latents, &options, &mut control).await?;
     let start = Instant::now();
     let decoded = vae.decode_raw(latents, &options, &mut control).await?;

@@ -32,7 +32,7 @@ pub use self::every_kernel::{every_variant, odd_network, variants_for};
 pub use self::images::Images;
 pub use self::latents::Latents;
 pub use self::options::{DecodeOptions, EncodeOptions, LoadOptions, Parking, Precision};
-pub use self::pixels::{PixelFormat, Pixels, RowPixels, Rows};
+pub use self::pixels::{FrameSink, PixelFormat, Pixels, RowPixels, RowSink, Rows};
 pub use self::planner::{Planner, plan};
 pub use self::plans::Plans;
 pub use self::posterior::Posterior;
@@ -234,7 +234,7 @@ impl Vae {
         format: PixelFormat,
         options: &DecodeOptions,
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
+        sink: &mut RowSink<'_>,
     ) -> Result<Decoded<()>> {
         let mut next_row = 0;
         let mut deliver = |size: Size, rows: (u32, u32), data: &[u8]| {

@@ -37,6 +37,8 @@ mod family;
 mod fixture;
 #[path = "support/formula.rs"]
 mod formula;
+#[path = "cpu/futures.rs"]
+mod futures;
 #[path = "cpu/fuzz_corpus.rs"]
 mod fuzz_corpus;
 #[path = "../fuzz/src/targets/mod.rs"]

@@ -13,7 +13,7 @@ use super::call::{Binding, Call};
 use super::prepared::{Memory, Prepared};
 use super::{kernels, turn};
 use crate::error::{DeviceError, Error, Result};
-use crate::execution::{Control, Progress, RowSink, RunReport, Submission};
+use crate::execution::{ByteSink, Control, Progress, RunReport, Submission};
 use crate::kernels::{Access, interface};
 use crate::plan::{
     Action, Bindings, BufferId, CHECK_BYTES, HostSource, InputRows, Output, Plan, PlaneExtents, Resource, SlotId, Step,
@@ -30,7 +30,7 @@ impl Prepared {
         &mut self,
         inputs: &[&[f32]],
         control: &mut Control<'_>,
-        sink: &mut RowSink<'_>,
+        sink: &mut ByteSink<'_>,
     ) -> Result<RunReport> {
         let start = Instant::now();
         let plan = std::sync::Arc::clone(&self.plan);
@@ -87,7 +87,7 @@ impl Prepared {
     }
 
     /// Hands out rows of the result, or copies them to their place in the picture.
-    fn output(&mut self, from: BufferId, rows: (u32, u32), sink: &mut RowSink<'_>) -> Result<()> {
+    fn output(&mut self, from: BufferId, rows: (u32, u32), sink: &mut ByteSink<'_>) -> Result<()> {
         let content: &[u8] = bytemuck::cast_slice(self.memory.content(&self.plan, from));
         let row = self.plan.row_bytes().0;
         let bytes = index(u64::from(rows.1 - rows.0) * row);

@@ -30,7 +30,13 @@ pub use crate::limits::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 
 /// Work on a device. It is boxed where a device is chosen: a module of a browser has one kind of
 /// device, and then the compiler drops the code for the other.
-pub(crate) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+pub(crate) type Work<'a, T> = Pin<Box<Working<'a, T>>>;
+
+wasm_not! {
+    Send;
+    /// A future of such work.
+    pub(crate) type Working<'a, T> = dyn Future<Output = Result<T>> + 'a
+}
 
 /// A device that can run plans. Cheap to clone; all clones are one device.
 ///

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{ClipStates, Device, DeviceBuffer, Work};
 use crate::cpu;
 use crate::error::Error;
-use crate::execution::{Control, HasCores, HasGpus, RowSink, RunReport};
+use crate::execution::{ByteSink, Control, HasCores, HasGpus, RunReport};
 use crate::gpu::{self, GpuBuffer, HostBytes, Input};
 use crate::plan::Plan;
 use crate::plan::turns::Turn;
@@ -58,7 +58,7 @@ impl Prepared {
         &'a mut self,
         input: &'a Input<'_>,
         control: &'a mut Control<'_>,
-        sink: &'a mut RowSink<'_>,
+        sink: &'a mut ByteSink<'_>,
     ) -> Work<'a, RunReport> {
         match self {
             Self::Gpu(_, prepared) => Box::pin(prepared.run(input, control, sink)),

@@ -21,11 +21,17 @@ const GPU_SUBMISSION: u64 = if cfg!(target_arch = "wasm32") { 16 } else { 60 };
 // benches/results/h100.md.
 const FIRST_GPU_SUBMISSION: Duration = Duration::from_millis(2);
 
+wasm_not! {
+    Send;
+    /// A function that hears the progress of a run. Natively it is `Send`.
+    pub type OnProgress<'a> = dyn FnMut(Progress<'_>) + 'a
+}
+
 /// The progress listener, the cancel flag and the submission length of a run.
 #[derive(Default)]
 pub struct Control<'a> {
     /// A function that is called after each submission.
-    pub progress: Option<&'a mut dyn FnMut(Progress<'_>)>,
+    pub progress: Option<&'a mut OnProgress<'a>>,
     /// A flag that any thread may set to true, to stop the run before its next submission.
     pub cancel: Option<Arc<AtomicBool>>,
     /// The time that one submission should take. `None` chooses a time for the device. Zero submits

@@ -8,7 +8,7 @@ mod preparing;
 mod presence;
 
 pub use self::adapter_report::AdapterReport;
-pub use self::control::{Control, Progress, RunReport, Submission};
+pub use self::control::{Control, OnProgress, Progress, RunReport, Submission};
 pub use self::ledger::Ledger;
 pub(crate) use self::preparing::Audience;
 pub use self::preparing::{Listener, Preparing};
@@ -16,6 +16,10 @@ pub(crate) use self::presence::{HasCores, HasGpus};
 
 use crate::error::Result;
 
-/// A function that receives rows of the result: the first row and the one after the last, and their
-/// content. The content is `[rows, w, 4]` bytes or `[c, rows, w]` f32, `c` being 3 for an image.
-pub(crate) type RowSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a;
+wasm_not! {
+    Send;
+    /// A function that receives rows of the result: the first row and the one after the last, and
+    /// their content. The content is `[rows, w, 4]` bytes or `[c, rows, w]` f32, `c` being 3 for an
+    /// image.
+    pub(crate) type ByteSink<'a> = dyn FnMut((u32, u32), &[u8]) -> Result<()> + 'a
+}

@@ -27,13 +27,12 @@ pub enum Preparing<'a> {
     },
 }
 
-/// A function that hears this progress. Natively any thread may call it; in a browser, the thread
-/// that set it.
-#[cfg(not(target_arch = "wasm32"))]
-pub type Listener = dyn Fn(Preparing<'_>) + Send + Sync;
-/// A function that hears this progress.
-#[cfg(target_arch = "wasm32")]
-pub type Listener = dyn Fn(Preparing<'_>);
+wasm_not! {
+    Send, Sync;
+    /// A function that hears this progress. Natively any thread may call it; in a browser, the
+    /// thread that set it.
+    pub type Listener = dyn Fn(Preparing<'_>)
+}
 
 /// The listener, if one is set.
 #[derive(Default)]

@@ -20,7 +20,7 @@ use super::recorder::{Position, Recorder};
 use super::ring::Piece;
 use super::wait::Wait;
 use crate::error::{DeviceError, Error, Result};
-use crate::execution::{Control, Progress, RowSink, RunReport, Submission};
+use crate::execution::{ByteSink, Control, Progress, RunReport, Submission};
 use crate::plan::Plan;
 
 /// The most submissions in flight: one runs while the next is being recorded.
@@ -48,7 +48,7 @@ impl Prepared {
         &mut self,
         input: &Input<'_>,
         control: &mut Control<'_>,
-        sink: &mut RowSink<'_>,
+        sink: &mut ByteSink<'_>,
     ) -> Result<RunReport> {
         let start = Instant::now();
         let read;
@@ -102,7 +102,7 @@ impl Prepared {
         &mut self,
         inputs: &[&[f32]],
         control: &mut Control<'_>,
-        sink: &mut RowSink<'_>,
+        sink: &mut ByteSink<'_>,
     ) -> Result<Vec<Submission>> {
         let plan = Arc::clone(&self.plan);
         let mut targets = control.targets(plan.kind);
@@ -182,7 +182,7 @@ impl Prepared {
 
     /// Reads the data that `flight`, which is done, left in staging, and releases its staging
     /// buffers.
-    async fn receive(&mut self, flight: &Flight, sink: &mut RowSink<'_>) -> Result<()> {
+    async fn receive(&mut self, flight: &Flight, sink: &mut ByteSink<'_>) -> Result<()> {
         let (host, states, of) = (&mut self.host, &mut self.states, &self.states_of_plan);
         let mut deliver = |piece: Piece, data: &[u8]| match piece {
             Piece::Rows(rows) => sink(rows, data),

@@ -12,6 +12,12 @@ use crate::error::Result;
 use crate::plan::memory::Staging;
 use crate::tensor::Bytes;
 
+wasm_not! {
+    Send;
+    /// A function that takes the pieces of results, in the order of their copies.
+    type PieceSink<'a> = dyn FnMut(Piece, &[u8]) -> Result<()> + 'a
+}
+
 pub(super) struct Readbacks(Ring);
 
 impl Readbacks {
@@ -52,7 +58,7 @@ impl Readbacks {
 
     /// Waits for the oldest buffer in flight, and hands its pieces to `sink` in the order of the
     /// copies.
-    pub(super) async fn read(&mut self, gpu: &Gpu, sink: &mut dyn FnMut(Piece, &[u8]) -> Result<()>) -> Result<()> {
+    pub(super) async fn read(&mut self, gpu: &Gpu, sink: &mut PieceSink<'_>) -> Result<()> {
         let doing = self.0.doing;
         let Some(slot) = self.0.mapped(gpu).await? else { return Ok(()) };
         let buffer = &slot.buffer.raw;

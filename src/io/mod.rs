@@ -28,7 +28,7 @@ pub use self::images::read_images;
 pub use self::latents::{StoredLatents, StoredSpace, read_latents, write_latents};
 pub use self::names::Layout;
 pub use self::safetensors::{ElementType, TensorInfo};
-pub use self::source::{ByteSource, MemorySource, ReadFuture};
+pub use self::source::{ByteSource, MemorySource, ReadFuture, Reading};
 #[cfg(not(target_arch = "wasm32"))]
 pub use self::weight_files::Variant;
 #[cfg(feature = "hub")]

@@ -10,12 +10,20 @@ use std::ops::Range;
 use std::pin::Pin;
 
 use crate::error::{Error, Result};
+use crate::wasm_not_send::WasmNotSendSync;
 
-/// A read in progress. It is not `Send`, because in a browser it waits for a JavaScript promise.
-pub type ReadFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>>> + 'a>>;
+/// A read in progress, as [`ByteSource::read_at`] returns it.
+pub type ReadFuture<'a> = Pin<Box<Reading<'a>>>;
 
-/// A named sequence of bytes that can be read in pieces.
-pub trait ByteSource {
+wasm_not! {
+    Send;
+    /// A read in progress. It is `Send`, except in a browser, where it waits for a promise of
+    /// JavaScript.
+    pub type Reading<'a> = dyn Future<Output = Result<Vec<u8>>> + 'a
+}
+
+/// A named sequence of bytes that can be read in pieces. Natively it is `Send` and `Sync`.
+pub trait ByteSource: WasmNotSendSync {
     /// Returns the name for errors: a path or a file name.
     fn name(&self) -> &str;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use web_time::Instant;
 
 use super::options::{DecodeOptions, EncodeOptions};
-use super::pixels::Frame;
+use super::pixels::{Frame, FrameSink};
 use super::plans::{Plans, TilesOfSize};
 use super::request::Request;
 use super::run::{ClipPart, Inputs, Ran};
@@ -155,7 +155,7 @@ impl Vae {
         clip: &mut ClipState,
         latents: At<'_, Latents>,
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+        sink: &mut FrameSink<'_, Pixels>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         clip.check_latents(latents.batch, self.config())?;
         let latents = latents.checked(self.config())?;
@@ -171,7 +171,7 @@ impl Vae {
         &mut self,
         clip: &mut ClipState,
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+        sink: &mut FrameSink<'_, Pixels>,
     ) -> Result<Option<(RunReport, Option<Fallback>)>> {
         clip.tiles.iter().try_for_each(TileState::check)?;
         let parts = clip.tiles[0].parts;
@@ -189,7 +189,7 @@ impl Vae {
         clip: &mut ClipState,
         latents: Option<(&Latents, u32)>,
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+        sink: &mut FrameSink<'_, Pixels>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         match clip.request.output {
             Output::Rgba8 => self.decode_frames(clip, latents, control, &mut |f| sink(Pixels::Rgba8(f))).await,
@@ -204,7 +204,7 @@ impl Vae {
         clip: &mut ClipState,
         latents: Option<(&Latents, u32)>,
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(F) -> Result<()>,
+        sink: &mut FrameSink<'_, F>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         let Some(mosaic) = &clip.mosaic else {
             let inputs = |plan: &Plan| match latents {
@@ -403,7 +403,7 @@ impl ClipState {
 }
 
 /// Hands the frames of a part to `sink`, whose error ends the clip of `tiles`: its frames are lost.
-fn deliver<F>(frames: Vec<F>, sink: &mut dyn FnMut(F) -> Result<()>, tiles: &mut [TileState]) -> Result<()> {
+fn deliver<F>(frames: Vec<F>, sink: &mut FrameSink<'_, F>, tiles: &mut [TileState]) -> Result<()> {
     frames.into_iter().try_for_each(sink).inspect_err(|_| end(tiles))
 }
 
@@ -484,7 +484,7 @@ impl ClipDecoder<'_> {
         &mut self,
         latents: impl Into<At<'_, Latents>>,
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+        sink: &mut FrameSink<'_, Pixels>,
     ) -> Result<(RunReport, Option<Fallback>)> {
         self.vae.decode_part(&mut self.state, latents.into(), control, sink).await
     }
@@ -498,7 +498,7 @@ impl ClipDecoder<'_> {
     pub async fn finish(
         &mut self,
         control: &mut Control<'_>,
-        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+        sink: &mut FrameSink<'_, Pixels>,
     ) -> Result<Option<(RunReport, Option<Fallback>)>> {
         self.vae.finish_part(&mut self.state, control, sink).await
     }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::plan::Output;
 use crate::tensor::Size;
 use crate::tensor::rgba8::NOT_FINITE;
+use crate::wasm_not_send::WasmNotSendSync;
 
 /// The kind of a result's pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -41,7 +42,7 @@ pub enum Pixels {
 
 /// The memory of a whole frame: bytes of RGBA pixels, or planes of floats. In both, a pixel of a
 /// plane has four bytes.
-pub(super) trait Frame: Default {
+pub(super) trait Frame: Default + WasmNotSendSync {
     /// The kind of its pixels.
     const FORMAT: PixelFormat;
 
@@ -70,6 +71,20 @@ impl Frame for Vec<f32> {
         }
         bytemuck::cast_slice_mut(self)
     }
+}
+
+wasm_not! {
+    Send;
+    /// A function that takes the frames of a clip, one after another. Natively it is `Send`. An
+    /// error of it ends the clip.
+    pub type FrameSink<'a, F> = dyn FnMut(F) -> Result<()> + 'a
+}
+
+wasm_not! {
+    Send;
+    /// A function that takes rows of an image, from the top to the bottom. Natively it is `Send`.
+    /// An error of it ends the decode.
+    pub type RowSink<'a> = dyn FnMut(Rows<'_>) -> Result<()> + 'a
 }
 
 /// Copies `data`, some `rows` of each plane of an image of `size`, into their place in `frame`.

@@ -63,12 +63,18 @@ pub(super) struct Ran<F> {
     pub(super) fallback: Option<Fallback>,
 }
 
-/// A function that takes rows of a result as a plan hands them out: the extents of the result, the
-/// first row and the row after the last, and the bytes.
-pub(super) type Deliver<'a> = dyn FnMut(PlaneExtents, (u32, u32), &[u8]) -> Result<()> + 'a;
+wasm_not! {
+    Send;
+    /// A function that takes rows of a result as a plan hands them out: the extents of the result,
+    /// the first row and the row after the last, and the bytes.
+    pub(super) type Deliver<'a> = dyn FnMut(PlaneExtents, (u32, u32), &[u8]) -> Result<()> + 'a
+}
 
-/// A function that returns the input that a plan reads.
-pub(super) type Inputs<'a, 'b> = dyn Fn(&Plan) -> Result<Input<'b>> + 'a;
+wasm_not! {
+    Send, Sync;
+    /// A function that returns the input that a plan reads.
+    pub(super) type Inputs<'a, 'b> = dyn Fn(&Plan) -> Result<Input<'b>> + 'a
+}
 
 impl Ready {
     fn new(job: &Job, prepared: Prepared, fallback: Option<Fallback>) -> Self {

@@ -60,9 +60,12 @@ impl Mosaic {
     }
 }
 
-/// A function that takes rows of an image: the image's size, the first row and the row after the
-/// last, and their bytes in each plane.
-pub(crate) type DeliverRows<'a> = dyn FnMut(Size, (u32, u32), &[u8]) -> Result<()> + 'a;
+wasm_not! {
+    Send;
+    /// A function that takes rows of an image: the image's size, the first row and the row after
+    /// the last, and their bytes in each plane.
+    pub(crate) type DeliverRows<'a> = dyn FnMut(Size, (u32, u32), &[u8]) -> Result<()> + 'a
+}
 
 /// A frame that is being blended from tiles.
 pub(super) struct Blending<'a, F> {

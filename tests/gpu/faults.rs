@@ -28,7 +28,7 @@ fn decode(
     vae: &mut Vae,
     latents: &Latents,
     cancel: &Arc<AtomicBool>,
-    mut at: impl FnMut(usize),
+    mut at: impl FnMut(usize) + Send,
 ) -> Result<Decoded<Vec<f32>>> {
     let mut step = 0;
     let mut progress = |_: Progress<'_>| {

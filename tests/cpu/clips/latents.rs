@@ -1,9 +1,8 @@
 //! Latents of clips: read by ranges, written by blocks.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use half::{bf16, f16};
 use pollster::block_on;
@@ -37,7 +36,7 @@ fn part(whole: &HostTensor, frames: std::ops::Range<usize>) -> Vec<f32> {
 /// Source that records the ranges that it was asked for.
 struct Watched {
     inner: MemorySource,
-    read: Rc<RefCell<Vec<(u64, u64)>>>,
+    read: Arc<Mutex<Vec<(u64, u64)>>>,
 }
 
 impl ByteSource for Watched {
@@ -50,7 +49,7 @@ impl ByteSource for Watched {
     }
 
     fn read_at(&self, offset: u64, len: u64) -> ReadFuture<'_> {
-        self.read.borrow_mut().push((offset, len));
+        self.read.lock().unwrap().push((offset, len));
         self.inner.read_at(offset, len)
     }
 }
@@ -58,16 +57,16 @@ impl ByteSource for Watched {
 #[test]
 fn a_block_is_all_that_is_read() {
     let whole = tensor(&[1, 4, 7, 3, 2]);
-    let read = Rc::<RefCell<Vec<(u64, u64)>>>::default();
-    let source = Watched { inner: MemorySource::new("a.npy", write_npy(&whole)), read: Rc::clone(&read) };
+    let read = Arc::<Mutex<Vec<(u64, u64)>>>::default();
+    let source = Watched { inner: MemorySource::new("a.npy", write_npy(&whole)), read: Arc::clone(&read) };
     let clip = block_on(ClipLatents::open(Box::new(source), None, 4)).unwrap();
     assert_eq!(clip.axes(), ClipAxes { channels: 4, frames: 7, size: size(2, 3) });
-    read.borrow_mut().clear();
+    read.lock().unwrap().clear();
     let block = block_on(clip.read(2..4)).unwrap();
     assert_eq!(block, HostTensor { shape: vec![4, 2, 3, 2], data: part(&whole, 2..4) });
     let plane = 4 * 3 * 2;
     let expected: Vec<(u64, u64)> = (0..4).map(|channel| (128 + (channel * 7 + 2) * plane, 2 * plane)).collect();
-    assert_eq!(*read.borrow(), expected);
+    assert_eq!(*read.lock().unwrap(), expected);
 }
 
 /// Returns a .safetensors file of one tensor of this type.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wgvae::clips::{ClipDecoder, ClipEncoder};
-use wgvae::images::{At, PixelFormat, Pixels, Rows};
-use wgvae::report::{Fallback, Preparing, RunReport};
+use wgvae::images::{At, FrameSink, PixelFormat, Pixels, RowSink, Rows};
+use wgvae::report::{Fallback, OnProgress, Preparing, RunReport};
 use wgvae::{
     Bytes, Control, DecodeOptions, Device, EncodeOptions, Encoded, HostTensor, Images, Latents, Progress, Result, Vae,
 };
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         number: u32,
         format: PixelFormat,
         options: &DecodeOptions,
-        sink: &mut dyn FnMut(Rows<'_>) -> Result<()>,
+        sink: &mut RowSink<'_>,
     ) -> Result<()> {
         let before = self.before();
         let mut show = self.progress();
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
         &mut self,
         clip: &mut ClipDecoder<'_>,
         latents: Option<&Latents>,
-        sink: &mut dyn FnMut(Pixels) -> Result<()>,
+        sink: &mut FrameSink<'_, Pixels>,
     ) -> Result<bool> {
         let (before, mut show, mut frames) = (self.before(), self.progress(), 0);
         let mut control = self.control(&mut show);
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn control<'b>(&self, show: &'b mut dyn FnMut(Progress<'_>)) -> Control<'b> {
+    fn control<'b>(&self, show: &'b mut OnProgress<'b>) -> Control<'b> {
         Control { progress: Some(show), cancel: Some(self.interrupt.cancel()), ..Control::default() }
     }
 

@@ -8,7 +8,7 @@ use super::super::part_file::PartFile;
 
 /// Creates files, and moves them into place when they are complete. A program that cleans up after
 /// a signal implements this trait.
-pub trait Files: std::fmt::Debug {
+pub trait Files: std::fmt::Debug + Sync {
     /// Begins the file that will replace `path`.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ impl<'a> Frame<'a> {
 }
 
 /// Takes the frames of a clip, first to last.
-pub trait FrameSink: std::fmt::Debug {
+pub trait FrameSink: std::fmt::Debug + Send {
     /// Returns the format in which it takes frames.
     fn wants(&self) -> FrameFormat;
 

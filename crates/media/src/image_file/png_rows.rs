@@ -1,10 +1,9 @@
 //! PNG files of 8 or 16 bits a channel, written row by row or as a whole. An `sRGB` chunk says what
 //! the levels mean.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 use wgvae::{Result, Size};
 
@@ -82,7 +81,7 @@ pub fn encode_png(size: Size, pixels: PngPixels, data: &[u8]) -> Result<Vec<u8>>
 /// A PNG file that receives a picture row by row, with the settings of [`encode_png`].
 pub struct PngRows {
     writer: png::StreamWriter<'static, Watched>,
-    failed: Rc<RefCell<Option<std::io::Error>>>,
+    failed: Arc<OnceLock<Failure>>,
     size: Size,
     pixels: PngPixels,
 }
@@ -96,8 +95,8 @@ impl std::fmt::Debug for PngRows {
 impl PngRows {
     /// Begins a picture of `size` in `file`.
     pub fn new(file: File, size: Size, pixels: PngPixels) -> Result<Self> {
-        let failed = Rc::new(RefCell::new(None));
-        let file = Watched { file, failed: Rc::clone(&failed) };
+        let failed = Arc::new(OnceLock::new());
+        let file = Watched { file, failed: Arc::clone(&failed) };
         let writer = encoder(file, size, pixels).write_header();
         let writer = writer.and_then(|writer| writer.into_stream_writer_with_size(PNG_CHUNK_BYTES));
         let writer = writer.map_err(|error| unfit(ImageFormat::Png, size, &error))?;
@@ -118,23 +117,27 @@ impl PngRows {
     /// Ends the file. Returns an error if rows are missing.
     pub fn finish(self) -> std::io::Result<()> {
         self.writer.finish().map_err(std::io::Error::from)?;
-        self.failed.take().map_or(Ok(()), Err)
+        self.failed.get().map_or(Ok(()), |(kind, message)| Err(std::io::Error::new(*kind, message.as_str())))
     }
 }
 
 /// Number of bytes of compressed data in one write.
 const PNG_CHUNK_BYTES: usize = 1 << 16;
 
+/// A failed write: its kind and its message.
+type Failure = (std::io::ErrorKind, String);
+
 /// A file that remembers a failed write, because a PNG writer ignores errors while it is dropped.
 struct Watched {
     file: File,
-    failed: Rc<RefCell<Option<std::io::Error>>>,
+    failed: Arc<OnceLock<Failure>>,
 }
 
 impl Write for Watched {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let keep = |error: &std::io::Error| {
-            self.failed.replace(Some(std::io::Error::new(error.kind(), error.to_string())));
+            // Only the first failure counts.
+            let _ = self.failed.set((error.kind(), error.to_string()));
         };
         self.file.write(bytes).inspect_err(keep)
     }

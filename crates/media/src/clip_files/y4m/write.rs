@@ -21,7 +21,7 @@ pub struct Y4mSink<'a> {
     bits: Bits,
     quantiser: Quantiser,
     /// `None` after the reader has closed the pipe.
-    encoder: Option<Encoder<Box<dyn Write>>>,
+    encoder: Option<Encoder<Box<dyn Write + Send>>>,
     part: Option<(PartFile, &'a dyn Files)>,
     planes: [Vec<u8>; 3],
 }
@@ -64,7 +64,7 @@ impl<'a> Y4mSink<'a> {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn to_writer(writer: Box<dyn Write>, name: &str, size: Size, fps: Fps, bits: Bits) -> Result<Self> {
+    pub fn to_writer(writer: Box<dyn Write + Send>, name: &str, size: Size, fps: Fps, bits: Bits) -> Result<Self> {
         let encoder = builder(size, fps, bits).write_header(writer);
         Ok(Self {
             encoder: unless_closed(encoder, name)?,
