@@ -142,12 +142,13 @@ impl Vae {
         self.prepare_job(&job).await.map(|ready| ready.prepared.plan())
     }
 
-    /// Frees the prepared plan, unless it is the one that `request` needs. Preparing does this
-    /// itself.
+    /// Frees the prepared plan, unless it is the one that `request` needs, or that of one of its
+    /// tiles. Preparing does this itself.
     pub fn free_unless(&mut self, request: &Request) {
+        let sizes = request.tiling.grid(request.size).map(|grid| grid.sizes()).unwrap_or_default();
         let is_of = |ready: &Ready| {
             let ready = &ready.job.request;
-            ready == request || *ready == request.of_tile(ready.size)
+            ready == request || sizes.iter().any(|(size, _)| *ready == request.of_tile(*size))
         };
         self.ready.take_if(|ready| !is_of(ready));
     }

@@ -32,4 +32,13 @@ describe('advice', () => {
     assert.match(explained('input', { ofDemo: true }).advice.join(), /fits only the demo's latents/);
     assert.doesNotMatch(explained('input', { ofDemo: false }).advice.join(), /demo/);
   });
+
+  it('says of an address that it is none, and nothing to programs', () => {
+    for (const name of ['URL', 'model of the hub', 'memoryBudget']) {
+      const { title, advice } = explained('input', { message: `${name}: expected an address, found ""`, ofDemo: true });
+      assert.deepEqual([title, advice], ['This cannot be read', []]);
+    }
+    const message = 'https://host/a: no answer (none), or pass a `fetch` that asks a proxy';
+    assert.equal(explained('network', { message }).message, 'https://host/a: no answer (none)');
+  });
 });

@@ -132,6 +132,28 @@ describe('a limit', () => {
     assert.equal((await load(t, 'a', { limit: 3 * PART })).kept, 3);
   });
 
+  it('holds for what was kept under a higher one', async (t) => {
+    world(t);
+    for (const name of ['a', 'b', 'c']) await load(t, name);
+    assert.equal((await load(t, 'b', { limit: 8 * PART + 2 * SLACK })).kept, 4);
+    assert.deepEqual(await names(), ['c', 'b']);
+    assert.equal((await load(t, 'b', { limit: 2 * PART })).kept, 0);
+    assert.ok((await cacheUsage()).bytes <= 2 * PART + SLACK);
+    await load(t, 'b', { limit: 0 });
+    assert.deepEqual(await names(), []);
+  });
+
+  it('evicts no file while its last range is written', async (t) => {
+    world(t);
+    const limit = 3 * PART;
+    const file = await openCachedFile({ url: url('a'), validator: '"one"', length: 4 * PART }, () => {}, limit);
+    assert.ok(file);
+    for (let part = 0; part < 4; part += 1) await file.getOr(part * PART, PART, async () => new Uint8Array(PART));
+    file.release();
+    await cacheUsage();
+    assert.equal((await load(t, 'a', { limit })).kept, 3);
+  });
+
   it('counts again what was cleared, and nothing without a limit', async (t) => {
     world(t);
     const limit = 5 * PART;

@@ -8,6 +8,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { runInNewContext } from 'node:vm';
 
 import { relativeError } from './closeness.mjs';
 import { fixture } from './fixtures.mjs';
@@ -49,6 +50,42 @@ describe('the package in Node, without WebGPU', () => {
     await runPlainly(WGVAE, ['decode', '--model', folder, '--latents', join(folder, 'latents.safetensors'), '--device', 'cpu', '-o', npy]);
     assert.ok(relativeError(data, (await fixture(MODEL)).image.data) <= F32_ERROR);
     assert.ok(relativeError(data, readNpy(await readFile(npy)).data) <= F32_ERROR);
+  });
+
+  it('opens files by their addresses, and values of another context', async () => {
+    const { createDecoder } = await wgvae();
+    const address = (/** @type {string} */ name) => new URL(`file://${join(folder, name)}`);
+    const decoder = await createDecoder({ model: address('diffusion_pytorch_model.safetensors'), config: address('config.json'), device: 'cpu' });
+    const { data } = await decoder.decode(address('latents.safetensors'), { output: 'raw' });
+    const file = await readFile(join(folder, 'latents.safetensors'));
+    /** @type {any} */
+    const foreign = runInNewContext('({ bytes: Uint8Array.from(file), buffer: Uint8Array.from(file).buffer, floats: new Float32Array(4 * 6 * 5) })', { file: [...file] });
+    for (const latents of [foreign.bytes, foreign.buffer]) assert.deepEqual((await decoder.decode(latents, { output: 'raw' })).data, data);
+    assert.equal((await decoder.decode({ data: foreign.floats, shape: [4, 6, 5] }, { output: 'raw' })).shape.length, 3);
+    await assert.rejects(decoder.decode(address('absent.safetensors'), { output: 'raw' }), { code: 'io', message: /absent\.safetensors cannot be read/ });
+    await decoder.destroy();
+  });
+
+  it('takes the memory of its own plan after tiles of another size', async () => {
+    const { createDecoder } = await wgvae();
+    const [model, config] = await files();
+    const decoder = await createDecoder({ model, config, device: 'cpu' });
+    const latents = (/** @type {number} */ height, /** @type {number} */ width) => ({ data: new Float32Array(4 * height * width).fill(0.5), shape: [4, height, width] });
+    for (const [input, tiles] of /** @type {const} */ ([[latents(12, 30), { tiling: 'cosine', tileSize: 64 }], [latents(2, 2), {}], [latents(12, 30), { tiling: 'cosine', tileSize: 64 }], [latents(9, 9), { tiling: 'cosine', tileSize: 32 }]])) {
+      await decoder.decode(input, { output: 'raw', ...tiles });
+      assert.equal(decoder.report?.measured_peak_bytes, decoder.report?.predicted_peak_bytes);
+    }
+    await decoder.destroy();
+  });
+
+  it('refuses a canvas that is not there, and plans within the memory of a module', async () => {
+    const { createDecoder, planFor } = await wgvae();
+    const [model, config, latents] = await files();
+    const decoder = await createDecoder({ model, config, device: 'cpu' });
+    await assert.rejects(decoder.decode(latents, /** @type {any} */ ({ canvas: null })), { code: 'canvas', message: /expected an HTMLCanvasElement or an OffscreenCanvas, found null/ });
+    await decoder.destroy();
+    const { predicted_peak_bytes: peak } = await planFor({ family: 'sd15', device: 'cpu', precision: 'f32', width: 2048, height: 2048 });
+    assert.ok(peak <= 3.5 * 2 ** 30, `${peak}`);
   });
 
   it('decodes on threads with the bits of one, and again after a thread broke', async () => {

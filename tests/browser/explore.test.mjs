@@ -100,7 +100,7 @@ inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
         held = undefined;
       };
       self.postMessage = (...parameters) => {
-        if (held && (held.length > 0 || parameters[0].value?.value instanceof ImageBitmap)) held.push(parameters);
+        if (held && (held.length > 0 || parameters[0].$wgvaeLink?.value?.value instanceof ImageBitmap)) held.push(parameters);
         else postMessage.apply(self, parameters);
       };
     }`));

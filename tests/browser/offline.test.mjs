@@ -123,6 +123,6 @@ inBrowsers({ kinds: ['chromium'], models: [MODEL] }, (session) => {
     await page.click('#newer-load');
     await page.waitForFunction(() => document.title === 'wgvae, another version');
     assert.equal(await reach(page, 'ready', 'failed'), 'ready', await text(page, 'problem'));
-    assert.equal(await page.evaluate(async () => (await caches.keys()).filter((name) => name.startsWith('wgvae-page-')).length), 1, 'the old one is gone');
+    assert.equal(await page.evaluate(async () => (await caches.keys()).filter((name) => name.startsWith('wgvae-page ')).length), 1, 'the old one is gone');
   });
 });

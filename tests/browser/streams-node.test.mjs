@@ -40,6 +40,8 @@ import(${JSON.stringify(`file://${DIST}/web/src/worker-host.js`)});
 /** A browser's worker, as far as the package uses one. */
 class WebWorker {
   #thread = new Worker(THREAD, { eval: true });
+  /** @type {((event: { data: unknown }) => void)[]} */
+  #listeners = [];
 
   /** @param {any[]} parameters */
   postMessage(...parameters) {
@@ -48,7 +50,13 @@ class WebWorker {
 
   /** @param {string} type @param {(event: { data: unknown }) => void} listener */
   addEventListener(type, listener) {
+    if (type === 'message') this.#listeners.push(listener);
     this.#thread.on(type, (data) => listener({ data }));
+  }
+
+  /** Hands a message to this side, as if the thread had sent it. @param {unknown} data */
+  tell(data) {
+    for (const listener of this.#listeners) listener({ data });
   }
 
   terminate() {
@@ -148,6 +156,32 @@ describe('a clip', () => {
     }
     assert.deepEqual(found, frames);
     await freed(afterAll);
+  });
+
+  for (const place of ['here', 'worker']) {
+    it(`is freed with its model, though nobody goes on with it: ${place}`, async () => {
+      const model = await (place === 'here' ? wgvae.createVae(options) : client.createVae({ ...options, worker }));
+      const decoding = model.clip(parts, { output: 'raw' });
+      const encoding = model.encodeClip(PICTURES);
+      await Promise.all([decoding.next(), encoding.next()]);
+      assert.ok((await model.ledger()).current > 0);
+      await model.destroy();
+      assert.equal((await model.ledger()).current, 0);
+      for (const clip of [decoding, encoding]) {
+        await assert.rejects(clip.next(), { code: 'destroyed' });
+        await clip.return(undefined);
+      }
+    });
+  }
+
+  it('comes through a worker that has messages of its own', async () => {
+    for (const message of ['ping', 5, null, { id: 1, value: 'of others' }, { id: 2, error: 'of others' }, { tell: '1', parameters: [] }]) worker.tell(message);
+    const found = [];
+    for await (const { data } of models.worker.clip(parts, { output: 'raw' })) {
+      found.push([...data]);
+      worker.tell({ id: found.length, value: 'of others' });
+    }
+    assert.deepEqual(found, frames);
   });
 
   it('stops when its stream is cancelled, also in the middle of a part', async () => {

@@ -62,6 +62,13 @@ const BEFORE_CODE = /, in Python with torch and safetensors: /;
 /** Advice for latents that the demo's model does not fit. */
 const OF_DEMO = ['The demo\'s model fits only the demo\'s latents. Under Model, choose the VAE that made yours, or a known model.'];
 
+/** Explanation for an address or a setting that says nothing, as errors name it first. */
+const UNREADABLE = { title: 'This cannot be read' };
+const OF_UNREADABLE = /^(URL|model of the hub|revision, folder or file on the hub|memoryBudget): /;
+
+/** Advice of the package to programs. */
+const OF_PROGRAMS = ', or pass a `fetch` that asks a proxy';
+
 /** A string of Python within double quotes, or the end of a statement. */
 const STRING_OR_END = /("(?:[^"\\]|\\.)*")|; /g;
 
@@ -91,9 +98,11 @@ export function needsConfig({ code, expected }) {
  */
 export function explain(problem) {
   const { code, message, smallest, seconds, offer, ofDemo } = problem;
-  const known = needsConfig(problem) ? NEEDS_CONFIG : (KNOWN[code] ?? { title: 'That did not work' });
-  const { title, advice = [] } = offer === 'unscaled' ? { ...known, advice: OWN_LATENTS } : code === 'input' && ofDemo ? { ...known, advice: OF_DEMO } : known;
-  const [words, program = ''] = message.split(BEFORE_CODE);
+  const isUnreadable = code === 'input' && OF_UNREADABLE.test(message);
+  const known = needsConfig(problem) ? NEEDS_CONFIG : isUnreadable ? UNREADABLE : (KNOWN[code] ?? { title: 'That did not work' });
+  /** @type {{ title: string, advice?: string[] }} */
+  const { title, advice = [] } = offer === 'unscaled' ? { ...known, advice: OWN_LATENTS } : code === 'input' && ofDemo && !isUnreadable ? { ...known, advice: OF_DEMO } : known;
+  const [words, program = ''] = message.replace(OF_PROGRAMS, '').split(BEFORE_CODE);
   // Names of files keep their case.
   const sentence = /^[a-z]+( |,)/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words;
   const lines = program.replace(STRING_OR_END, (_, string) => string ?? '\n');

@@ -9,7 +9,8 @@ const files = /** @type {any} */ (globalThis).FILES;
 /** The used members of ServiceWorkerGlobalScope. */
 const scope = /** @type {any} */ (globalThis);
 const root = new URL('./', scope.location.href);
-const CACHE = 'wgvae-page-';
+/** Start of the names of this site's caches: another site may share its origin. */
+const CACHE = `wgvae-page ${root.pathname} `;
 
 /** Isolates pages from other origins, without which the CPU may not use several threads. */
 const ISOLATION = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };

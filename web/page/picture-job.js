@@ -16,7 +16,7 @@ import { tell } from './tell.js';
  * @param {Decoder} decoder
  * @param {{ file: File, name: string, size: import('./news.js').Size }} latents `size`: of the
  * picture
- * @param {import('../src/index.js').DecodeOptions} options
+ * @param {Omit<import('../src/index.js').DecodeOptions, 'output' | 'canvas'>} options
  * @returns {Promise<(Report | undefined)[]>}
  */
 export async function decodePicture(decoder, { file, name, size }, options) {

@@ -26,16 +26,19 @@ const VIDEOS = [/^....ftyp/s, /^\x1a\x45\xdf\xa3/s];
 export async function sortFiles(files, kind) {
   const config = files.find((file) => file.name.endsWith('config.json'));
   const [weights, pictures, others] = [/** @type {File[]} */ ([]), /** @type {File[]} */ ([]), /** @type {File[]} */ ([])];
-  let chosen;
+  const chosen = /** @type {File[]} */ ([]);
   for (const file of files) {
     if (file === config || file.name.endsWith('.index.json')) continue;
     if (kind !== 'model' && (await isPicture(file))) pictures.push(file);
-    else if (kind === 'input' || (kind === undefined && ((await holdsLatents(file)) || (await isVideo(file))))) chosen = file;
+    else if (kind === 'input' || (kind === undefined && ((await holdsLatents(file)) || (await isVideo(file))))) chosen.push(file);
     else if (kind === 'model' || (await mayBeModel(file))) weights.push(file);
     else others.push(file);
   }
   if (config && weights.length === 0) throw new WgvaeError('input', 'a config.json alone is no model: choose it together with its .safetensors files');
-  const input = chosen ? [chosen] : pictures.sort((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
+  if (chosen.length > 0 && chosen.length + pictures.length > 1) {
+    throw new WgvaeError('input', `several files to decode or encode: ${[...chosen, ...pictures].map(({ name }) => name).join(', ')}: choose one of them, or only pictures`);
+  }
+  const input = chosen.length > 0 ? chosen : pictures.sort((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
   if (weights.length === 0 && input.length === 0 && others.length > 0) throw new WgvaeError('format', `${others[0].name}: neither a model nor latents, and no picture and no video that this browser shows`);
   if (weights.length === 0 && input.length === 0) throw new WgvaeError('input', 'there was no .safetensors, .latent or .npy file and no picture and no video among these');
   return {

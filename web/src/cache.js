@@ -96,9 +96,9 @@ export class CachedFile {
     return (await this.#find(offset, length)) !== undefined;
   }
 
-  /** Marks the file as not in use. */
+  /** Marks the file as not in use, once its last range is written. */
   release() {
-    inUse.delete(this.#identity.url);
+    this.#writing.then(() => inUse.delete(this.#identity.url));
   }
 
   /**
@@ -195,7 +195,8 @@ export async function openCachedFile(identity, notify, limit = Infinity) {
     await Promise.allSettled(others.map((name) => file?.removeEntry(name, { recursive: true })));
     // A failure to store the time of use must not fail the opening.
     if (kept && isKept) await writeFile(kept, USED, `${Date.now()}`).catch(() => {});
-    return new CachedFile(identity, isKept ? kept : undefined, notify, limit);
+    const folder = isKept ? await keptWithin(limit, identity.url, kept) : undefined;
+    return new CachedFile(identity, folder, notify, limit);
   } catch (error) {
     notify({ code: 'cache-full', message: `the model is not kept for next time: ${messageOf(error)}` });
     return undefined;
@@ -274,6 +275,25 @@ function makeRoom(bytes, limit) {
   });
   makingRoom = turn.catch(() => {});
   return turn;
+}
+
+/**
+ * Keeps a limit that may be lower than the last time: removes the ranges of a file if they alone
+ * take more, and others as far as they are not in use. Returns the file's folder, if it stays.
+ * @param {number} limit
+ * @param {string} url
+ * @param {FileSystemDirectoryHandle | undefined} folder
+ */
+async function keptWithin(limit, url, folder) {
+  if (limit === Infinity || !folder) return folder;
+  const lengths = (await entryNames(folder)).map((name) => Number(/^\d+-(\d+)$/.exec(name)?.[1] ?? 0));
+  const fits = lengths.reduce((sum, length) => sum + length, 0) <= limit;
+  if (!fits) await removeFile(url);
+  counted = undefined;
+  inUse.add(url);
+  // What is in use stays, above the limit, too.
+  await makeRoom(0, limit).catch(() => {});
+  return fits ? folder : undefined;
 }
 
 /** @param {string} url */

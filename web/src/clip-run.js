@@ -33,6 +33,7 @@ export class ClipRun {
     this.#loaded = loaded;
     this.#options = options;
     this.#begun = begun;
+    loaded.clips.add(this);
   }
 
   /**
@@ -55,7 +56,7 @@ export class ClipRun {
 
   /** Frames of the input that the next part takes. */
   get wants() {
-    this.#loaded.wasm.broken.throwIfAborted();
+    this.#loaded.throwIfDestroyed();
     return this.#begun.clip.wants();
   }
 
@@ -98,11 +99,12 @@ export class ClipRun {
     });
   }
 
-  /** Frees the state of the clip. */
+  /** Frees the state of the clip, if that is not done yet. */
   async free() {
     await this.#idle;
+    const isOpen = this.#loaded.clips.delete(this);
     // A broken module frees nothing.
-    if (!this.#loaded.wasm.broken.aborted) this.#begun.clip.free();
+    if (isOpen && !this.#loaded.wasm.broken.aborted) this.#begun.clip.free();
   }
 }
 

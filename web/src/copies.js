@@ -6,6 +6,7 @@
 import { drawableOf } from './images.js';
 import { isTensor, valuesInMemory } from './onnx.js';
 import { isBytes } from './pixels.js';
+import { isA, isBlob, isUrl } from './realms.js';
 import { bytesOf } from './sources.js';
 import { movingWith } from './transfer.js';
 
@@ -20,7 +21,7 @@ import { movingWith } from './transfer.js';
  * @returns {any}
  */
 export function latentsNow(input) {
-  if (input instanceof URL) return input.href;
+  if (isUrl(input)) return input.href;
   // Values marked for transfer move to the other thread and no longer belong to the caller.
   if (!isObject(input) || movingWith(input)) return input;
   const bytes = bytesOf(input);
@@ -85,10 +86,10 @@ function isPixels(value) {
 
 /** @param {any} data */
 function arrayNow(data) {
-  return ArrayBuffer.isView(data) && data.byteLength > 0 && !(data instanceof DataView) ? /** @type {any} */ (data).slice() : data;
+  return ArrayBuffer.isView(data) && data.byteLength > 0 && !isA(data, 'DataView') ? /** @type {any} */ (data).slice() : data;
 }
 
 /** @param {unknown} value */
 function isObject(value) {
-  return typeof value === 'object' && value !== null && !(value instanceof Blob);
+  return typeof value === 'object' && value !== null && !isBlob(value);
 }

@@ -11,6 +11,7 @@ import { deviceLost, isLoss } from './loss.js';
 import { checkOptions, FLAG, LISTENER, oneOf, SIGNAL, SMALL, WHOLE } from './options.js';
 import { checkAlone, checkOutput, delivered, hostOutput, isShownFromMemory, ON_DEVICE, OUTPUTS } from './outputs.js';
 import { orAborted } from './queue.js';
+import { isA } from './realms.js';
 import { openSource } from './sources.js';
 
 /** @typedef {import('./index.js').DecodeOptions} DecodeOptions */
@@ -143,10 +144,10 @@ export class Decoding {
    */
   async #decode(input, asked) {
     const { output = 'bitmap', canvas, tiling = 'exact', maxSide, replace } = asked;
-    if (canvas) checkAlone(asked);
+    if (canvas !== undefined) checkAlone(asked);
     else checkOutput(output, OUTPUTS);
     if ((canvas || ON_DEVICE.includes(output)) && BLENDED.includes(tiling)) throw mismatch('input', 'tiling', 'no tiles, which are blended in memory', tiling);
-    if (canvas && !isCanvas(canvas)) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
+    if (canvas !== undefined && !isA(canvas, 'HTMLCanvasElement', 'OffscreenCanvas')) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
     if (replace) asked.signal = this.#latest.begin(asked.signal);
     return this.#loaded.run(asked, !areOnGpu(input), (signal) => this.#attempt(input, asked, signal));
   }
@@ -300,10 +301,4 @@ export class Decoding {
  */
 function formatOf({ canvas, output }) {
   return !canvas && output === 'buffer' ? 'rgba8unorm' : canvasFormat();
-}
-
-/** @param {unknown} value */
-function isCanvas(value) {
-  const kinds = [globalThis.HTMLCanvasElement, globalThis.OffscreenCanvas];
-  return kinds.some((kind) => kind && value instanceof kind);
 }

@@ -8,6 +8,7 @@ import { isTensor, valuesOf } from './onnx.js';
 import { checkValue, isCount } from './options.js';
 import { isFloats, isSvg, isWhole } from './picture-file.js';
 import { AS_IT_IS, isBytes, planesOf, straightStripsOf, stripsOf, stripsOfData } from './pixels.js';
+import { isA, isBlob, isUrl } from './realms.js';
 import { bytesOf, openSource } from './sources.js';
 import { checkedFloats } from './tensors.js';
 
@@ -51,26 +52,18 @@ const MARK_BYTES = 16;
  */
 export async function openImages(wasm, input, access, facts, request) {
   const open = new Opening(wasm, access, facts, request);
-  if (typeof input === 'string' || input instanceof URL || input instanceof Blob || bytesOf(input)) return open.file(/** @type {any} */ (input));
+  if (typeof input === 'string' || isUrl(input) || isBlob(input) || bytesOf(input)) return open.file(/** @type {any} */ (input));
   if (typeof input !== 'object' || input === null) throw mismatch('input', 'picture', 'something to draw, a file or a tensor', kindOf(input));
-  if (isOneOf(input, ['ImageData']) || ('width' in input && 'data' in input && input.data instanceof Uint8ClampedArray)) return open.imageData(/** @type {any} */ (input));
+  if (isA(input, 'ImageData') || ('width' in input && 'data' in input && isA(input.data, 'Uint8ClampedArray'))) return open.imageData(/** @type {any} */ (input));
   if ('shape' in input) return open.array(input.data, input.shape);
   if (isTensor(input)) return open.tensor(input);
   if ('width' in input && 'data' in input) return open.imageData(/** @type {any} */ (input));
   // Values that are already decoded, or never were a file.
-  if (isOneOf(input, ['ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas'])) return open.drawable(/** @type {any} */ (input));
-  if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'VideoFrame'])) {
+  if (isA(input, 'ImageBitmap', 'HTMLCanvasElement', 'OffscreenCanvas')) return open.drawable(/** @type {any} */ (input));
+  if (!isA(input, 'HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'VideoFrame')) {
     throw mismatch('input', 'picture', 'something to draw, a file or { data, shape }', kindOf(input));
   }
   return open.drawn(/** @type {any} */ (input), (cause) => new WgvaeError('input', `the picture cannot be drawn: ${messageOf(cause)}`, { cause }));
-}
-
-/**
- * @param {object} value
- * @param {string[]} classes names of classes; some do not exist in every browser or thread
- */
-function isOneOf(value, classes) {
-  return classes.some((name) => name in globalThis && value instanceof /** @type {any} */ (globalThis)[name]);
 }
 
 /**
@@ -81,7 +74,7 @@ function isOneOf(value, classes) {
  */
 export function drawableOf(input) {
   if (typeof input !== 'object' || input === null) return input;
-  if (!isOneOf(input, ['HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'HTMLCanvasElement', 'OffscreenCanvas'])) return input;
+  if (!isA(input, 'HTMLImageElement', 'SVGImageElement', 'HTMLVideoElement', 'HTMLCanvasElement', 'OffscreenCanvas')) return input;
   return createImageBitmap(/** @type {any} */ (input), AS_IT_IS).catch((cause) => {
     throw new WgvaeError('input', `the picture cannot be drawn: ${messageOf(cause)}`, { cause });
   });

@@ -678,7 +678,9 @@ export interface Decoder extends LoadedModel {
    * Decodes to an ImageBitmap, which holds GPU memory: close() it after use. Calls wait in a queue
    * while another runs. Rejects with a {@link WgvaeError}, or at once with `signal.reason`.
    */
-  decode(latents: LatentsInput, options?: DecodeOptions): Promise<ImageBitmap>;
+  decode(latents: LatentsInput, options?: DecodeOptions & { output?: 'bitmap'; canvas?: undefined }): Promise<ImageBitmap>;
+  /** Decodes to an output that is known only when it runs. */
+  decode(latents: LatentsInput, options: DecodeOptions): Promise<AnyPicture | undefined>;
   /**
    * Decodes the n pictures of the latents one after the other, and yields each as it is ready. The
    * latents are copied at the call, and a file is read once. Ends when the caller stops iterating,
@@ -690,7 +692,9 @@ export interface Decoder extends LoadedModel {
   decodeEach(latents: LatentsInput, options: EachOptions & { output: 'buffer' }): AsyncGenerator<BufferImage, void, undefined>;
   decodeEach(latents: LatentsInput, options: EachOptions & { output: 'raw' }): AsyncGenerator<RawImage, void, undefined>;
   /** Decodes to ImageBitmaps: close() each after use. */
-  decodeEach(latents: LatentsInput, options?: EachOptions): AsyncGenerator<ImageBitmap, void, undefined>;
+  decodeEach(latents: LatentsInput, options?: EachOptions & { output?: 'bitmap' }): AsyncGenerator<ImageBitmap, void, undefined>;
+  /** Decodes to an output that is known only when it runs. */
+  decodeEach(latents: LatentsInput, options: EachOptions): AsyncGenerator<AnyPicture, void, undefined>;
   /**
    * Decodes a small picture while a diffusion model works: `decode` with `maxSide`, by default 512.
    * Always with `replace`: a newer preview ends the older one. Meant for tiny autoencoders.
@@ -733,7 +737,9 @@ export interface Decoder extends LoadedModel {
   /** Decodes to VideoFrames: close() each after use. */
   clip(latents: ClipInput, options: ClipOptions & { output: 'video-frame' }): AsyncGenerator<VideoFrame, void, undefined>;
   /** Decodes to ImageBitmaps: close() each after use. */
-  clip(latents: ClipInput, options?: ClipOptions): AsyncGenerator<ImageBitmap, void, undefined>;
+  clip(latents: ClipInput, options?: ClipOptions & { output?: 'bitmap' }): AsyncGenerator<ImageBitmap, void, undefined>;
+  /** Decodes to an output that is known only when it runs. */
+  clip(latents: ClipInput, options: ClipOptions): AsyncGenerator<AnyFrame, void, undefined>;
   /**
    * Decodes a clip like `clip`, to a stream of its frames. Frames are decoded as the stream is
    * read: it keeps none in a queue. `cancel`, an abort or an error ends the clip and frees it;
@@ -745,7 +751,9 @@ export interface Decoder extends LoadedModel {
   /** Decodes to VideoFrames, as an encoder of video takes them: close() each after use. */
   clipStream(latents: ClipInput, options: ClipOptions & { output: 'video-frame' }): ReadableStream<VideoFrame>;
   /** Decodes to ImageBitmaps: close() each after use. */
-  clipStream(latents: ClipInput, options?: ClipOptions): ReadableStream<ImageBitmap>;
+  clipStream(latents: ClipInput, options?: ClipOptions & { output?: 'bitmap' }): ReadableStream<ImageBitmap>;
+  /** Decodes to an output that is known only when it runs. */
+  clipStream(latents: ClipInput, options: ClipOptions): ReadableStream<AnyFrame>;
 }
 
 /** A model that turns pictures into latents. */
@@ -851,7 +859,8 @@ export type LatentsTensor = OnnxTensor & { unscaled?: boolean };
  * colours times alpha round them, and pixels that are fully transparent become black. A canvas for
  * 2D drawing does so by itself, and so does an ImageBitmap made without `premultiplyAlpha: 'none'`.
  *
- * Pictures are turned the right way up, and keep the colours of their file: no colour profile is
+ * Pictures are turned the right way up by their EXIF orientation, except WebP files, whose
+ * orientation browsers ignore. They keep the colours of their file: no colour profile is
  * applied. Sides are cropped, by equal parts, to multiples of `info.pixels_per_latent`, and
  * `onNotice` says so; `width` and `height` of {@link EncodeOptions} resize instead. Values are
  * encoded as they are: the model ignores or pads the rows and columns at the bottom and right that
@@ -888,6 +897,12 @@ export type Output = 'bitmap' | 'image-data' | 'blob' | 'raw' | 'texture' | 'buf
  * `duration` in microseconds by `fps`, in browsers that have WebCodecs. Others as {@link Output}.
  */
 export type FrameOutput = 'bitmap' | 'image-data' | 'blob' | 'raw' | 'video-frame';
+
+/** A picture in any form of {@link Output}. */
+export type AnyPicture = ImageBitmap | ImageData | Blob | RawImage | GPUTexture | BufferImage;
+
+/** A frame of a clip in any form of {@link FrameOutput}. */
+export type AnyFrame = ImageBitmap | ImageData | Blob | RawImage | VideoFrame;
 
 /**
  * Tiling of a decode. It reproduces the results of other tools, and is not meant to save memory
@@ -995,7 +1010,8 @@ export interface EncodeOptions {
    *   machine, and in `wgvae encode --sample`.
    * - `moments`: the distribution itself, [1, 2c, h, w]: means, then logarithms of variances.
    * - `safetensors`, `npy`: a file of the mean, or of a sample if there is a `seed`. The former
-   *   also tells whether the latents are `unscaled`.
+   *   also tells whether the latents are `unscaled`; for an `npy` file of such latents, give
+   *   `unscaled: true` to the decoder.
    *
    * Tiny autoencoders give latents and no distribution: they reject `sample` and `moments`.
    */
@@ -1097,7 +1113,7 @@ export interface Progress {
    */
   phase: 'load' | 'compile' | 'decode' | 'encode' | 'selftest';
   done: number;
-  /** Total in the same unit; 0 while it is not known. */
+  /** Total in the same unit, of one tile if there are tiles, which may differ; 0 while it is not known. */
   total: number;
   /**
    * Bytes that came over the network and not from the cache, read-ahead included. Only in `load`,

@@ -5,6 +5,7 @@
 import { kindOf, mismatch } from './errors.js';
 import { bufferOf, isTensor, valuesOf } from './onnx.js';
 import { checkValue, FLAG } from './options.js';
+import { isBlob, isMemory, isUrl } from './realms.js';
 import { openSource } from './sources.js';
 import { checkedFloats, elements } from './tensors.js';
 
@@ -20,7 +21,7 @@ export const HEAD_BYTES = 1 << 20;
  * @returns {Promise<import('../pkg/wgvae.js').Latents>}
  */
 export async function openLatents(wasm, input, access) {
-  if (isFile(input) || input instanceof ArrayBuffer || input instanceof Uint8Array) {
+  if (isFile(input) || isMemory(input)) {
     const source = await openSource(input, access, { what: 'latents', headBytes: HEAD_BYTES });
     try {
       return await wasm.Latents.fromFile(source);
@@ -56,7 +57,7 @@ export function checkStated({ unscaled }) {
  * @returns {input is string | URL | Blob}
  */
 export function isFile(input) {
-  return typeof input === 'string' || input instanceof URL || input instanceof Blob;
+  return typeof input === 'string' || isUrl(input) || isBlob(input);
 }
 
 /**
@@ -64,7 +65,7 @@ export function isFile(input) {
  * @param {import('./index.js').LatentsInput} input
  */
 export function areOnGpu(input) {
-  if (typeof input !== 'object' || input === null || input instanceof Uint8Array) return false;
+  if (typeof input !== 'object' || input === null || isMemory(input)) return false;
   return 'location' in input ? input.location === 'gpu-buffer' : 'buffer' in input;
 }
 

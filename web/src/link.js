@@ -7,10 +7,14 @@ import { WgvaeError, mismatch, messageOf, reportAside } from './errors.js';
 import { HubModel } from './hub.js';
 import { isIterable } from './iterate.js';
 import { guarded } from './listener.js';
+import { isA, isUrl } from './realms.js';
 import { movingWith } from './transfer.js';
 
 /** Key that marks a stand-in for a value that cannot be sent. */
 const STANDS_FOR = '$wgvae';
+
+/** Key of a message between the ends. A caller's worker may have messages of its own. */
+const MESSAGE = '$wgvaeLink';
 
 /**
  * A message between the ends. A call gets an answer, a `tell` does not.
@@ -51,7 +55,18 @@ export class Link {
   constructor(port, { gives }) {
     this.#port = port;
     this.#gives = gives;
-    port.addEventListener('message', (event) => this.#receive(/** @type {MessageEvent<Message>} */ (event).data));
+    port.addEventListener('message', (event) => {
+      const message = /** @type {MessageEvent<{ [MESSAGE]?: Message } | undefined>} */ (event).data?.[MESSAGE];
+      if (message) this.#receive(message);
+    });
+  }
+
+  /**
+   * @param {Message} message
+   * @param {Transferable[]} [moved]
+   */
+  #send(message, moved = []) {
+    this.#port.postMessage({ [MESSAGE]: message }, moved);
   }
 
   /**
@@ -77,7 +92,7 @@ export class Link {
       this.#waiting.set(id, { resolve, reject });
       try {
         const packed = this.#pack(parameters, held);
-        this.#port.postMessage({ id, call: name, parameters: packed }, held.moved);
+        this.#send({ id, call: name, parameters: packed }, held.moved);
       } catch (cause) {
         this.#waiting.delete(id);
         reject(unsendable('argument', cause));
@@ -116,7 +131,7 @@ export class Link {
       const value = await task(...this.#unpack(parameters));
       const held = nothing();
       const packed = this.#pack(value, held);
-      this.#port.postMessage({ id, value: packed }, this.#gives ? transferables(value) : held.moved);
+      this.#send({ id, value: packed }, this.#gives ? transferables(value) : held.moved);
     } catch (error) {
       this.#refuse(id, error);
     }
@@ -128,10 +143,10 @@ export class Link {
    */
   #refuse(id, error) {
     try {
-      this.#port.postMessage({ id, error: this.#pack(error, nothing()) });
+      this.#send({ id, error: this.#pack(error, nothing()) });
     } catch {
       // The caller's own error, with something in it that cannot be sent.
-      this.#port.postMessage({ id, error: this.#pack(new Error(messageOf(error)), nothing()) });
+      this.#send({ id, error: this.#pack(new Error(messageOf(error)), nothing()) });
     }
   }
 
@@ -164,7 +179,7 @@ export class Link {
       return stand('error', { message, code, facts, stack });
     }
     if (value instanceof HubModel) return stand('hub', { id: value.id, options: this.#pack(value.options, held) });
-    if (value instanceof URL) return value.href;
+    if (isUrl(value)) return value.href;
     if (Array.isArray(value)) return value.map((each) => this.#pack(each, held));
     if (isIterable(value)) return stand('iterator', this.#packIterator(value, held));
     if (Object.getPrototypeOf(value) !== Object.prototype) return value;
@@ -177,7 +192,7 @@ export class Link {
    */
   #packSignal(signal, held) {
     const name = `${(this.#last += 1)}`;
-    const tell = (/** @type {boolean} */ isAborted) => this.#port.postMessage({ tell: name, parameters: [isAborted] });
+    const tell = (/** @type {boolean} */ isAborted) => this.#send({ tell: name, parameters: [isAborted] });
     const abort = () => tell(true);
     signal.addEventListener('abort', abort);
     held.frees.push(() => {
@@ -229,7 +244,7 @@ export class Link {
     if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
     switch (value[STANDS_FOR]) {
       case 'listener':
-        return (/** @type {unknown[]} */ ...parameters) => this.#port.postMessage({ tell: value.name, parameters: this.#pack(parameters, nothing()) });
+        return (/** @type {unknown[]} */ ...parameters) => this.#send({ tell: value.name, parameters: this.#pack(parameters, nothing()) });
       case 'signal':
         return this.#unpackSignal(value);
       case 'error':
@@ -282,9 +297,6 @@ export class Link {
   }
 }
 
-/** Classes of pictures that move; runtimes without a browser lack them. */
-const PICTURES = [globalThis.ImageBitmap, globalThis.VideoFrame].filter(Boolean);
-
 /**
  * Lists the objects that move to the other side instead of being copied: pictures, and arrays with
  * memory of their own.
@@ -293,9 +305,9 @@ const PICTURES = [globalThis.ImageBitmap, globalThis.VideoFrame].filter(Boolean)
  */
 function transferables(value) {
   if (typeof value !== 'object' || value === null) return [];
-  if (PICTURES.some((kind) => value instanceof kind)) return [value];
+  if (isA(value, 'ImageBitmap', 'VideoFrame')) return [value];
   if (ArrayBuffer.isView(value)) return value.buffer instanceof ArrayBuffer ? [value.buffer] : [];
-  if (globalThis.ImageData && value instanceof ImageData) return transferables(value.data);
+  if (isA(value, 'ImageData')) return transferables(value.data);
   if (Object.getPrototypeOf(value) !== Object.prototype) return [];
   return Object.values(value).flatMap(transferables);
 }

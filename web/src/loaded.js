@@ -106,6 +106,11 @@ export class Loaded {
   #lastLedger;
   /** Functions to call when everything is freed. @type {(() => void)[]} */
   #freed = [];
+  /**
+   * Clips that have states on the device.
+   * @type {Set<import('./clip-run.js').ClipRun>}
+   */
+  clips = new Set();
   /** Report of the last task. @type {import('./index.js').Report | undefined} */
   report;
   /**
@@ -301,6 +306,8 @@ export class Loaded {
     this.#lifetime.abort(new WgvaeError('destroyed', 'the model was destroyed'));
     await this.#queue.idle();
     this.shown = undefined;
+    // Their iterators may be paused for ever.
+    await Promise.all([...this.clips].map((clip) => clip.free()));
     for (const free of this.#freed) free();
     const ledger = this.engine.free();
     // A broken module counts nothing.

@@ -3,6 +3,7 @@
 // picture twice.
 
 import { messageOf, WgvaeError } from './errors.js';
+import { isA } from './realms.js';
 
 /** Pixels of one strip. */
 const STRIP = 1 << 20;
@@ -151,7 +152,7 @@ function openVideoFrame(source) {
  * @param {unknown} data
  */
 export function isBytes(data) {
-  return data instanceof Uint8ClampedArray || data instanceof Uint8Array;
+  return isA(data, 'Uint8ClampedArray', 'Uint8Array');
 }
 
 /**

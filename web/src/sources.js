@@ -3,8 +3,10 @@
 // whole file that was not in memory before.
 
 import { parseUrl } from './address.js';
+import { nameOf } from './answers.js';
 import { kindOf, messageOf, mismatch, WgvaeError } from './errors.js';
 import { fetchText, openUrl } from './http.js';
+import { isA, isBlob, isUrl } from './realms.js';
 
 /**
  * A file as the wasm module reads it. `read` returns exactly `length` bytes or rejects. `expect`
@@ -73,8 +75,12 @@ export class Access {
  * @returns {Promise<Source>}
  */
 export async function openSource(input, access, { what, headBytes }) {
-  if (typeof input === 'string' || input instanceof URL) return openUrl(parseUrl(input, OF_FILES), access, { headBytes });
-  if (input instanceof Blob) return new BlobSource(input, what, access);
+  if (typeof input === 'string' || isUrl(input)) {
+    const url = parseUrl(input, OF_FILES);
+    const file = await localFile(url);
+    return file ? new BlobSource(file, nameOf(url), access) : openUrl(url, access, { headBytes });
+  }
+  if (isBlob(input)) return new BlobSource(input, what, access);
   const bytes = bytesOf(input);
   if (bytes) return memorySource(bytes, what, access);
   throw mismatch('input', what, 'a Blob, a URL, an ArrayBuffer or a Uint8Array', kindOf(input));
@@ -87,9 +93,13 @@ export async function openSource(input, access, { what, headBytes }) {
  * @param {string} what
  */
 export async function readText(input, access, what) {
-  if (typeof input === 'string') return input.trimStart().startsWith('{') ? input : fetchText(parseUrl(input, OF_FILES), access);
-  if (input instanceof URL) return fetchText(input, access);
-  if (input instanceof Blob) return readBlob(input, what).then((buffer) => new TextDecoder().decode(buffer));
+  if (typeof input === 'string' && input.trimStart().startsWith('{')) return input;
+  if (typeof input === 'string' || isUrl(input)) {
+    const url = parseUrl(input, OF_FILES);
+    const file = await localFile(url);
+    return file ? textOf(file, nameOf(url)) : fetchText(url, access);
+  }
+  if (isBlob(input)) return textOf(input, what);
   const bytes = bytesOf(input);
   if (bytes) return new TextDecoder().decode(bytes);
   // A Response, a promise or a map has no properties of its own, and would be an empty object. A
@@ -135,7 +145,7 @@ class BlobSource {
   constructor(blob, what, access) {
     this.#blob = blob;
     this.#access = access;
-    this.name = blob instanceof File && blob.name ? blob.name : what;
+    this.name = /** @type {Partial<File>} */ (blob).name || what;
     this.length = blob.size;
   }
 
@@ -149,6 +159,28 @@ class BlobSource {
     if (buffer.byteLength === length) return new Uint8Array(buffer);
     throw mismatch('changed', `${this.name} changed while it was read`, `${length} bytes from ${offset}`, `${buffer.byteLength}`);
   }
+}
+
+/**
+ * Opens a file by its address, which the fetch of Node does not.
+ * @param {URL} url
+ * @returns {Promise<Blob | undefined>} undefined for other addresses, and in browsers
+ */
+async function localFile(url) {
+  if (url.protocol !== 'file:') return undefined;
+  try {
+    return await globalThis.process?.getBuiltinModule?.('node:fs').openAsBlob?.(url);
+  } catch (cause) {
+    throw new WgvaeError('io', `${url} cannot be read: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/**
+ * @param {Blob} blob
+ * @param {string} name
+ */
+async function textOf(blob, name) {
+  return new TextDecoder().decode(await readBlob(blob, name));
 }
 
 /**
@@ -185,6 +217,8 @@ function memorySource(bytes, what, access) {
  * @returns {Uint8Array | undefined}
  */
 export function bytesOf(input) {
-  if (input instanceof ArrayBuffer) return new Uint8Array(input);
-  return input instanceof Uint8Array ? input : undefined;
+  const bytes = /** @type {any} */ (input);
+  if (input instanceof Uint8Array) return input;
+  if (isA(input, 'ArrayBuffer')) return new Uint8Array(bytes);
+  return isA(input, 'Uint8Array') ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : undefined;
 }

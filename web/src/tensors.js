@@ -2,6 +2,7 @@
 // Callers' arrays of numbers, and their shapes.
 
 import { kindOf, mismatch } from './errors.js';
+import { isA } from './realms.js';
 
 /**
  * Returns the number of values in `[n, c, h, w]` or `[c, h, w]`, or in latents `[n, c, layers, h,
@@ -39,11 +40,11 @@ export function checkedFloats(data, shape, what) {
  * @returns {Float32Array | undefined}
  */
 export function toFloats(data) {
+  const array = /** @type {any} */ (data);
   if (data instanceof Float32Array) return data;
-  // Some browsers with WebGPU lack it.
-  const halves = /** @type {any} */ (globalThis).Float16Array;
-  if (halves && data instanceof halves) return Float32Array.from(/** @type {any} */ (data));
-  return data instanceof Uint16Array ? halvesToFloats(data) : undefined;
+  // Some browsers with WebGPU lack Float16Array.
+  if (isA(data, 'Float32Array', 'Float16Array')) return Float32Array.from(array);
+  return isA(data, 'Uint16Array') ? halvesToFloats(array) : undefined;
 }
 
 /**

@@ -46,11 +46,27 @@ link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method,
   if (GENERATORS.includes(method)) return { value: reported(model, model[method](owned(input), ...others)) };
   try {
     const value = await model[method](...parameters);
+    if (method === 'destroy') return { value: ended(id, model) };
     return { value, report: model.report, info: model.info };
   } finally {
     /** @type {any} */ (input)?.close?.();
   }
 });
+
+/**
+ * Forgets a model that was destroyed, with its file. Returns its last ledger, or none if the module
+ * broke.
+ * @param {number} id
+ * @param {import('./index.js').LoadedModel} model
+ */
+function ended(id, model) {
+  models.delete(id);
+  try {
+    return model.ledger();
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * Returns the input of a call, which came here as a copy or was moved: it closes bitmaps and frames

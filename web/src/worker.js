@@ -4,7 +4,7 @@
 
 import { streamOf } from './clip-stream.js';
 import { clipNow, latentsNow, pictureNow, picturesNow } from './copies.js';
-import { messageOf, mismatch, WgvaeError } from './errors.js';
+import { kindOf, messageOf, mismatch, WgvaeError } from './errors.js';
 import { hub } from './hub.js';
 import { drawableOf } from './images.js';
 import { isIterable, Values } from './iterate.js';
@@ -13,6 +13,7 @@ import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { checkAlone, ON_DEVICE } from './outputs.js';
 import { either, orAborted } from './queue.js';
+import { isA } from './realms.js';
 import { stoppable } from './stoppable.js';
 import { transfer } from './transfer.js';
 import { ask, destroyed, NEVER, reach } from './worker-link.js';
@@ -161,6 +162,8 @@ class Remote {
   #lifetime = new AbortController();
   /** @type {Promise<void> | undefined} */
   #destroyed;
+  /** Ledger at the end. @type {import('./index.js').Ledger | undefined} */
+  #lastLedger;
 
   /**
    * @param {import('./link.js').Link} link
@@ -197,8 +200,8 @@ class Remote {
     return this.#ask('planEncodeClip', [options]);
   }
 
-  ledger() {
-    return this.#ask('ledger', []);
+  async ledger() {
+    return this.#lastLedger ?? this.#ask('ledger', []);
   }
 
   /**
@@ -227,9 +230,9 @@ class Remote {
     checkObject(options);
     const { canvas, replace = false, ...others } = options;
     checkValue('replace', replace, FLAG);
-    if (!canvas && ON_DEVICE.includes(others.output ?? '')) throw onDevice(others.output);
-    if (canvas) checkAlone(others);
-    const context = canvas && bitmapContext(canvas);
+    if (canvas === undefined && ON_DEVICE.includes(others.output ?? '')) throw onDevice(others.output);
+    if (canvas !== undefined) checkAlone(others);
+    const context = canvas === undefined ? undefined : bitmapContext(canvas);
     // Here, as the order of the calls is known only on this thread.
     if (replace) others.signal = this.#latest.begin(others.signal);
     if (!canvas || !context) return this.#ask('decode', [sendable(latents, 'latents')], others);
@@ -286,7 +289,7 @@ class Remote {
 
   destroy() {
     if (!this.#destroyed) this.#lifetime.abort(destroyed());
-    this.#destroyed ??= this.#ask('destroy', []).finally(this.#end);
+    this.#destroyed ??= this.#ask('destroy', []).then((ledger) => void (this.#lastLedger = ledger)).finally(this.#end);
     return this.#destroyed;
   }
 
@@ -440,6 +443,7 @@ function onDevice(output) {
 
 /** @param {HTMLCanvasElement | OffscreenCanvas} canvas */
 function bitmapContext(canvas) {
+  if (!isA(canvas, 'HTMLCanvasElement', 'OffscreenCanvas')) throw mismatch('canvas', 'canvas', 'an HTMLCanvasElement or an OffscreenCanvas', kindOf(canvas));
   let context;
   try {
     context = /** @type {ImageBitmapRenderingContext | null} */ (canvas.getContext('bitmaprenderer'));
