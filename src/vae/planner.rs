@@ -164,7 +164,7 @@ impl Planner {
         };
         let options = PlanOptions {
             profile,
-            memory_budget: within_module(self.limits.kind, memory_budget),
+            memory_budget,
             least_memory,
             parking: parking.allowed(&self.limits),
             weights,
@@ -189,17 +189,6 @@ impl Planner {
         }
         planned.map_err(|error| of_length(error, &options, &plan))
     }
-}
-
-/// The most bytes of a plan on the CPU in a module of WebAssembly, whose memory has 4 GiB in all.
-const MOST_IN_MODULE: Bytes = Bytes(7 << 29);
-
-/// Returns the budget. On the CPU in a browser, it is at most what the module can hold.
-fn within_module(kind: DeviceKind, budget: Option<Bytes>) -> Option<Bytes> {
-    if cfg!(target_arch = "wasm32") && kind == DeviceKind::Host {
-        return Some(budget.unwrap_or(MOST_IN_MODULE).min(MOST_IN_MODULE));
-    }
-    budget
 }
 
 /// Returns `error`. It names the number of latents if they make a plan too large, so that a clip of

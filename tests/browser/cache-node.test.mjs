@@ -143,6 +143,20 @@ describe('a limit', () => {
     assert.deepEqual(await names(), []);
   });
 
+  it('holds while one file is opened and another evicts', async (t) => {
+    world(t);
+    const limit = 12 * PART + 3 * SLACK;
+    for (const name of ['a', 'b', 'c']) await load(t, name, { limit });
+    // Turns of the opening come between all turns of the eviction.
+    for (let turns = 0; turns < 60; turns += 1) {
+      const evicting = load(t, `new${turns}`, { limit });
+      for (let turn = 0; turn < turns; turn += 1) await undefined;
+      await Promise.all([evicting, load(t, 'c', { limit })]);
+      assert.equal((await names()).length, 3, `after ${turns} turns`);
+      assert.ok((await cacheUsage()).bytes <= limit + SLACK);
+    }
+  });
+
   it('evicts no file while its last range is written', async (t) => {
     world(t);
     const limit = 3 * PART;

@@ -62,6 +62,9 @@ describe('the package in Node, without WebGPU', () => {
     const foreign = runInNewContext('({ bytes: Uint8Array.from(file), buffer: Uint8Array.from(file).buffer, floats: new Float32Array(4 * 6 * 5) })', { file: [...file] });
     for (const latents of [foreign.bytes, foreign.buffer]) assert.deepEqual((await decoder.decode(latents, { output: 'raw' })).data, data);
     assert.equal((await decoder.decode({ data: foreign.floats, shape: [4, 6, 5] }, { output: 'raw' })).shape.length, 3);
+    // A caller's own function may guard addresses.
+    const fetch = () => Promise.reject(new Error('guarded'));
+    await assert.rejects(createDecoder({ model: address('diffusion_pytorch_model.safetensors'), config: {}, fetch, device: 'cpu' }), { code: 'network', message: /guarded/ });
     await assert.rejects(decoder.decode(address('absent.safetensors'), { output: 'raw' }), { code: 'io', message: /absent\.safetensors cannot be read/ });
     await decoder.destroy();
   });
@@ -86,6 +89,9 @@ describe('the package in Node, without WebGPU', () => {
     await decoder.destroy();
     const { predicted_peak_bytes: peak } = await planFor({ family: 'sd15', device: 'cpu', precision: 'f32', width: 2048, height: 2048 });
     assert.ok(peak <= 3.5 * 2 ** 30, `${peak}`);
+    const tooLarge = { code: 'too-large', message: /^a plan on the CPU needs \d+ MiB, but a module of WebAssembly has 3584 MiB for it/ };
+    for (const memoryBudget of [undefined, 8e9]) await assert.rejects(planFor({ family: 'sd15', device: 'cpu', precision: 'f32', width: 4096, height: 4096, memoryBudget }), tooLarge);
+    await assert.rejects(planFor({ family: 'wan21', device: 'cpu', precision: 'f32', frames: 9, width: 1280, height: 704, tiling: 'blend', tileSize: 256 }), tooLarge);
   });
 
   it('decodes on threads with the bits of one, and again after a thread broke', async () => {

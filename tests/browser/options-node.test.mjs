@@ -46,7 +46,7 @@ describe('options', () => {
     for (const name of ['families', 'version', 'cacheUsage']) {
       assert.equal(await failure(() => worker[name](null)), 'WgvaeError input: options: expected an object, found null', name);
       assert.equal(await failure(() => worker[name]()), 'WgvaeError input: worker: expected a runtime that has workers, or one of your own, found none', name);
-      assert.equal(await failure(() => worker[name]({ worker: 7 })), 'WgvaeError input: worker: expected a Worker, found number', name);
+      assert.equal(await failure(() => worker[name]({ worker: 7 })), 'WgvaeError input: worker: expected a Worker as in browsers, found number', name);
     }
     assert.equal(await failure(() => worker.clearCache(undefined, null)), 'WgvaeError input: options: expected an object, found null');
     // Node has no files of an origin.
@@ -157,7 +157,7 @@ describe('options', () => {
       latent_channels = 4;
     }
     assert.equal(await failure(() => wgvae.planFor({ config: new Config(), width: 64, height: 64, wasm })), 'nothing', 'of a class');
-    const advice = /^URL: expected an address, found "m\/vae.safetensors"; for a file, pass a Blob, such as openAsBlob of node:fs makes$/;
+    const advice = /^URL: expected an address, found "m\/vae.safetensors"; for a file, pass its address by pathToFileURL of node:url, or a Blob$/;
     assert.match(await said({ model: 'm/vae.safetensors' }), advice);
     assert.match(await said({ config: 'm/vae.safetensors' }), advice);
     for (const answer of [undefined, 'the file', {}]) {

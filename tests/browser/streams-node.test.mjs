@@ -34,7 +34,15 @@ const THREAD = `
 const { parentPort } = require('node:worker_threads');
 globalThis.postMessage = (...parameters) => parentPort.postMessage(...parameters);
 globalThis.addEventListener = (type, listener) => parentPort.addEventListener(type, listener);
-import(${JSON.stringify(`file://${DIST}/web/src/worker-host.js`)});
+import(${JSON.stringify(`file://${DIST}/web/src/worker-host.js`)}).then(() => parentPort.on('message', async (message) => {
+  if (message !== 'memory') return;
+  require('node:v8').setFlagsFromString('--expose-gc');
+  const gc = require('node:vm').runInNewContext('gc');
+  gc();
+  await new Promise(setImmediate);
+  gc();
+  parentPort.postMessage({ memory: process.memoryUsage().arrayBuffers });
+}));
 `;
 
 /** A browser's worker, as far as the package uses one. */
@@ -57,6 +65,19 @@ class WebWorker {
   /** Hands a message to this side, as if the thread had sent it. @param {unknown} data */
   tell(data) {
     for (const listener of this.#listeners) listener({ data });
+  }
+
+  /** Returns the bytes of arrays in the thread. @returns {Promise<number>} */
+  memory() {
+    return new Promise((resolve) => {
+      const hear = (/** @type {any} */ message) => {
+        if (message?.memory === undefined) return;
+        this.#thread.off('message', hear);
+        resolve(message.memory);
+      };
+      this.#thread.on('message', hear);
+      this.#thread.postMessage('memory');
+    });
   }
 
   terminate() {
@@ -173,6 +194,32 @@ describe('a clip', () => {
       }
     });
   }
+
+  it('leaves nothing of a model that is gone in a worker, though it is paused', async () => {
+    const used = async () => {
+      const model = await client.createVae({ ...options, worker });
+      const paused = [model.clip(parts, { output: 'raw' }), model.encodeClip(PICTURES), model.decodeEach(parts[0], { output: 'raw' })];
+      for (const values of paused) await values.next().catch(() => {});
+      await model.destroy();
+      return paused;
+    };
+    const paused = await used();
+    const before = await worker.memory();
+    const models = 8;
+    for (let model = 0; model < models; model += 1) paused.push(...await used());
+    const left = (await worker.memory()) - before;
+    assert.ok(left < (models / 2) * options.model.length, `${left} bytes are left of ${models} files of ${options.model.length}`);
+  });
+
+  it('ends the stream that it is encoded from with its model', async () => {
+    const model = await wgvae.createVae(options);
+    const { stream, seen } = stalledStream(PICTURES.slice(0, 1));
+    const encoding = model.encodeClip(stream);
+    assert.ok(!(await encoding.next()).done);
+    await model.destroy();
+    await until(() => seen.cancels === 1, 'the stream goes on');
+    await assert.rejects(encoding.next(), { code: 'destroyed' });
+  });
 
   it('comes through a worker that has messages of its own', async () => {
     for (const message of ['ping', 5, null, { id: 1, value: 'of others' }, { id: 2, error: 'of others' }, { tell: '1', parameters: [] }]) worker.tell(message);

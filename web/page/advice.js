@@ -62,9 +62,9 @@ const BEFORE_CODE = /, in Python with torch and safetensors: /;
 /** Advice for latents that the demo's model does not fit. */
 const OF_DEMO = ['The demo\'s model fits only the demo\'s latents. Under Model, choose the VAE that made yours, or a known model.'];
 
-/** Explanation for an address or a setting that says nothing, as errors name it first. */
+/** Explanation for an address, a setting or a choice of files that says nothing clear. */
 const UNREADABLE = { title: 'This cannot be read' };
-const OF_UNREADABLE = /^(URL|model of the hub|revision, folder or file on the hub|memoryBudget): /;
+const OF_UNREADABLE = /^(URL|model of the hub|revision, folder or file on the hub|memoryBudget): |^several files /;
 
 /** Advice of the package to programs. */
 const OF_PROGRAMS = ', or pass a `fetch` that asks a proxy';

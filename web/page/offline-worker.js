@@ -55,7 +55,9 @@ async function takeOver(page) {
 async function dropOthers() {
   const mine = await name;
   const names = await caches.keys();
-  await Promise.all(names.filter((other) => other.startsWith(CACHE) && other !== mine).map((other) => caches.delete(other)));
+  // Versions before December 2026 had no path in the names.
+  const isOfSite = (/** @type {string} */ other) => other.startsWith(CACHE) || /^wgvae-page-[0-9a-f]{64}$/.test(other);
+  await Promise.all(names.filter((other) => isOfSite(other) && other !== mine).map((other) => caches.delete(other)));
 }
 
 /**

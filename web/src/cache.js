@@ -241,9 +241,10 @@ async function listFiles() {
  * @param {string | URL} [address]
  */
 export async function clearCache(address) {
+  const url = address === undefined ? undefined : parseUrl(address).href;
   await Promise.all(writes);
-  counted = undefined;
-  if (address !== undefined) return removeFile(parseUrl(address).href);
+  recount();
+  if (url !== undefined) return removeFile(url);
   await removeFolder(FOLDER);
   await forEachAbandoned(removeFolder);
 }
@@ -277,6 +278,13 @@ function makeRoom(bytes, limit) {
   return turn;
 }
 
+/** Has the cached bytes counted anew, after the evictions that run now. */
+function recount() {
+  makingRoom = makingRoom.then(() => {
+    counted = undefined;
+  });
+}
+
 /**
  * Keeps a limit that may be lower than the last time: removes the ranges of a file if they alone
  * take more, and others as far as they are not in use. Returns the file's folder, if it stays.
@@ -287,10 +295,10 @@ function makeRoom(bytes, limit) {
 async function keptWithin(limit, url, folder) {
   if (limit === Infinity || !folder) return folder;
   const lengths = (await entryNames(folder)).map((name) => Number(/^\d+-(\d+)$/.exec(name)?.[1] ?? 0));
-  const fits = lengths.reduce((sum, length) => sum + length, 0) <= limit;
+  const fits = inUse.has(url) || lengths.reduce((sum, length) => sum + length, 0) <= limit;
   if (!fits) await removeFile(url);
-  counted = undefined;
   inUse.add(url);
+  recount();
   // What is in use stays, above the limit, too.
   await makeRoom(0, limit).catch(() => {});
   return fits ? folder : undefined;

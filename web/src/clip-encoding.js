@@ -4,7 +4,7 @@
 
 import { encodedLatents } from './clip-lengths.js';
 import { ClipPictures } from './clip-pictures.js';
-import { ClipRun, freeAll } from './clip-run.js';
+import { ClipRun, freeFor } from './clip-run.js';
 import { picturesNow } from './copies.js';
 import { checkResult, OF_PARTS, OF_PLANS } from './encoding.js';
 import { mismatch, wgvaeError } from './errors.js';
@@ -78,7 +78,7 @@ export class ClipEncoding {
     let run;
     try {
       const [width, height] = await pictures.size();
-      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip({ ...JOB, width, height, ...moduleOptions() }));
+      run = await ClipRun.begin(loaded, options, pictures, (vae) => vae.beginClip({ ...JOB, width, height, ...moduleOptions() }));
       for (let index = 0; ; index += 1) {
         // Read before the encode's turn: pictures may come from a decode, which waits for its own
         // turn.
@@ -91,7 +91,7 @@ export class ClipEncoding {
     } catch (error) {
       throw wgvaeError(error);
     } finally {
-      await freeAll(signal, run, pictures);
+      await freeFor(signal, run ?? pictures);
     }
   }
 }

@@ -2,11 +2,12 @@
 // A clip in progress on a device, in either direction. Its parts run one after the other, until the
 // caller leaves or aborts, or the device is lost.
 
-import { WgvaeError } from './errors.js';
+import { reportAside, WgvaeError } from './errors.js';
 
 /** @typedef {import('../pkg/wgvae.js').Clip} Clip */
 /** @typedef {import('../pkg/wgvae.js').Vae} Vae */
 /** @typedef {import('../pkg/wgvae.js').Cancel} Cancel */
+/** Latents or pictures of a clip. @typedef {{ free(): Promise<void> | void }} Input */
 /**
  * @typedef {{ onProgress?: (progress: import('./index.js').Progress) => void, signal?: AbortSignal
  * }} RunOptions
@@ -23,35 +24,48 @@ export class ClipRun {
   #finished;
   /** Settles when nothing uses the clip. @type {Promise<unknown>} */
   #idle = Promise.resolve();
+  #input;
+  /** Settles when the input is free. @type {Promise<unknown> | undefined} */
+  #inputFreed;
 
   /**
    * @param {import('./loaded.js').Loaded} loaded
    * @param {RunOptions} options
    * @param {{ clip: Clip, engine: import('./engine.js').Engine }} begun
+   * @param {Input} input
    */
-  constructor(loaded, options, begun) {
+  constructor(loaded, options, begun, input) {
     this.#loaded = loaded;
     this.#options = options;
     this.#begun = begun;
+    this.#input = input;
     loaded.clips.add(this);
   }
 
   /**
    * @param {import('./loaded.js').Loaded} loaded
    * @param {RunOptions} options
+   * @param {Input} input ends with the clip
    * @param {(vae: Vae) => Promise<Clip>} begin
    */
-  static async begin(loaded, options, begin) {
-    // No state is on a device yet: after a loss it begins on the new one.
-    const begun = await loaded.run(options, true, async (signal) => {
-      const { engine } = loaded;
-      const clip = await begin(engine.vae);
-      // The caller has aborted and does not wait for it.
-      if (signal.aborted) clip.free();
-      signal.throwIfAborted();
-      return { clip, engine };
-    });
-    return new ClipRun(loaded, options, begun);
+  static async begin(loaded, options, input, begin) {
+    /** @type {ClipRun | undefined} */
+    let run;
+    try {
+      // No state is on a device yet: after a loss it begins on the new one.
+      return await loaded.run(options, true, async (signal) => {
+        const { engine } = loaded;
+        const clip = await begin(engine.vae);
+        // The caller has aborted and does not wait for it.
+        if (signal.aborted) clip.free();
+        signal.throwIfAborted();
+        run = new ClipRun(loaded, options, { clip, engine }, input);
+        return run;
+      });
+    } catch (error) {
+      run?.freeStates();
+      throw error;
+    }
   }
 
   /** Frames of the input that the next part takes. */
@@ -100,20 +114,28 @@ export class ClipRun {
   }
 
   /** Frees the state of the clip, if that is not done yet. */
-  async free() {
+  async freeStates() {
     await this.#idle;
     const isOpen = this.#loaded.clips.delete(this);
     // A broken module frees nothing.
     if (isOpen && !this.#loaded.wasm.broken.aborted) this.#begun.clip.free();
   }
+
+  /** Frees the state of the clip and its input. */
+  async free() {
+    await this.freeStates();
+    this.#inputFreed ??= Promise.resolve(this.#input.free());
+    await this.#inputFreed;
+  }
 }
 
 /**
- * Frees the inputs and the state of a clip. After an abort, does not wait for it.
+ * Frees a clip or its input. After an abort, does not wait for it.
  * @param {AbortSignal} signal
- * @param {({ free(): Promise<void> | void } | undefined)[]} things
+ * @param {ClipRun | Input} clip
  */
-export async function freeAll(signal, ...things) {
-  const freed = Promise.all(things.map((thing) => thing?.free()));
-  if (!signal.aborted) await freed;
+export async function freeFor(signal, clip) {
+  const freed = Promise.resolve(clip.free());
+  if (signal.aborted) freed.catch(reportAside);
+  else await freed;
 }

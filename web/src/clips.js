@@ -3,7 +3,7 @@
 // HunyuanVideo 1.5 also keeps keys and values of all earlier frames.
 
 import { openClipLatents, partsOf } from './clip-latents.js';
-import { ClipRun, freeAll } from './clip-run.js';
+import { ClipRun, freeFor } from './clip-run.js';
 import { clipNow } from './copies.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { checkOptions, LISTENER, oneOf, SIGNAL, SMALL, WHOLE } from './options.js';
@@ -84,7 +84,7 @@ export class Clips {
     let run;
     let index = 0;
     try {
-      run = await ClipRun.begin(loaded, options, (vae) => vae.beginClip({ ...JOB, width: latents.width, height: latents.height, unscaled: latents.unscaled, ...moduleOptions() }));
+      run = await ClipRun.begin(loaded, options, latents, (vae) => vae.beginClip({ ...JOB, width: latents.width, height: latents.height, unscaled: latents.unscaled, ...moduleOptions() }));
       // Read before the decode's turn: latents may come from an encode, which waits for its own
       // turn.
       for (;;) {
@@ -102,7 +102,7 @@ export class Clips {
     } catch (error) {
       throw wgvaeError(error);
     } finally {
-      await freeAll(signal, run, latents);
+      await freeFor(signal, run ?? latents);
     }
   }
 

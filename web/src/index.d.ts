@@ -4,9 +4,9 @@
 // field names of the command line's JSON output.
 
 /**
- * Bytes of a file: a file that the user chose or any other Blob, an address (http, https, blob), or
- * memory. Files are read in slices, addresses with HTTP Range requests. Relative addresses start
- * from the page, with `wgvae/worker`, too.
+ * Bytes of a file: a file that the user chose or any other Blob, an address (http, https, blob; in
+ * Node also `file:`, unless there is a `fetch`), or memory. Files are read in slices, addresses
+ * with HTTP Range requests. Relative addresses start from the page, with `wgvae/worker`, too.
  */
 export type FileInput = Blob | URL | string | ArrayBuffer | Uint8Array;
 
@@ -771,7 +771,9 @@ export interface Encoder extends LoadedModel {
    * Encodes one picture. Calls wait in a queue while another runs. Rejects with a
    * {@link WgvaeError}, or at once with `signal.reason`.
    */
-  encode(image: ImageInput, options?: EncodeOptions): Promise<Encoded>;
+  encode(image: ImageInput, options?: EncodeOptions & { output?: LatentsResult }): Promise<Encoded>;
+  /** Encodes one picture to an output that is known only when it runs. */
+  encode(image: ImageInput, options: EncodeOptions): Promise<Encoded | Blob>;
   /**
    * Plans the encode of a clip of any length with frames of this size. Throws like `planEncode`.
    * For models opened with `clips`.

@@ -173,7 +173,7 @@ export class Link {
     if (typeof value === 'function') return stand('listener', { name: this.#name(guarded(value), held) });
     if (typeof value !== 'object' || value === null) return value;
     held.moved.push(...(movingWith(value) ?? []));
-    if (value instanceof AbortSignal) return stand('signal', this.#packSignal(value, held));
+    if (isA(value, 'AbortSignal')) return stand('signal', this.#packSignal(value, held));
     if (value instanceof WgvaeError) {
       const { name, stack, message, code, cause, ...facts } = /** @type {any} */ (value);
       return stand('error', { message, code, facts, stack });

@@ -4,10 +4,11 @@
 
 import { checkKernels, chooseDevice } from './device.js';
 import { startEngine } from './engine.js';
-import { messageOf, WgvaeError, wgvaeError } from './errors.js';
+import { messageOf, reportAside, WgvaeError, wgvaeError } from './errors.js';
 import { guarded, hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { openModel } from './model.js';
+import { budgetOf, planError } from './module-memory.js';
 import { checkOptions, OF_MODELS } from './options.js';
 import { planned } from './plans.js';
 import { either, orAborted, Queue, whenAborted } from './queue.js';
@@ -147,6 +148,10 @@ export class Loaded {
     return this.engine.handle.ledger();
   }
 
+  get #isOnCpu() {
+    return this.wasm.kind === 'cpu';
+  }
+
   throwIfDestroyed() {
     this.#lifetime.signal.throwIfAborted();
   }
@@ -155,7 +160,7 @@ export class Loaded {
    * @param {Parameters<typeof planned>[2]} job
    */
   plan(job) {
-    return planned(this.engine.planner, this.info.decoded_pixels_per_latent, job);
+    return planned(this.engine.planner, { scale: this.info.decoded_pixels_per_latent, isOnCpu: this.#isOnCpu }, job);
   }
 
   /**
@@ -188,7 +193,7 @@ export class Loaded {
     try {
       return await this.#queue.run(() => this.#runNow(onProgress, isRepeatable, signal, task), signal);
     } catch (error) {
-      throw wgvaeError(error);
+      throw planError(this.#isOnCpu, error);
     }
   }
 
@@ -289,7 +294,7 @@ export class Loaded {
    */
   moduleOptions({ memoryBudget = this.options.memoryBudget, index }) {
     const { leastMemory, parking } = this.options;
-    return { memoryBudget, leastMemory, parking, submissionTarget: this.#submissionTarget, index };
+    return { memoryBudget: budgetOf(this.#isOnCpu, memoryBudget), leastMemory, parking, submissionTarget: this.#submissionTarget, index };
   }
 
   /** @param {() => void} free */
@@ -306,8 +311,11 @@ export class Loaded {
     this.#lifetime.abort(new WgvaeError('destroyed', 'the model was destroyed'));
     await this.#queue.idle();
     this.shown = undefined;
-    // Their iterators may be paused for ever.
-    await Promise.all([...this.clips].map((clip) => clip.free()));
+    // Their iterators may be paused for ever. How long the callers' inputs take to end does not
+    // matter here.
+    const clips = [...this.clips];
+    await Promise.all(clips.map((clip) => clip.freeStates()));
+    for (const clip of clips) clip.free().catch(reportAside);
     for (const free of this.#freed) free();
     const ledger = this.engine.free();
     // A broken module counts nothing.

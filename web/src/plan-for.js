@@ -95,7 +95,7 @@ function check(options) {
 function planOfPicture(planner, { device, output = 'bitmap', ...options }) {
   const [facts, isOnCpu] = [planner.latents(), device === 'cpu'];
   const form = isShownFromMemory(isOnCpu, facts) ? hostOutput({ output }, isOnCpu) : OUTPUTS[output];
-  return planned(planner, facts.decoded_pixels_per_latent, jobOf(options, form));
+  return planned(planner, { scale: facts.decoded_pixels_per_latent, isOnCpu }, jobOf(options, form));
 }
 
 /**
@@ -104,7 +104,7 @@ function planOfPicture(planner, { device, output = 'bitmap', ...options }) {
  * @param {number} frames
  * @returns {import('./index.js').WholeClipPlan}
  */
-function planOfClip(planner, { output = 'bitmap', ...options }, frames) {
+function planOfClip(planner, { device, output = 'bitmap', ...options }, frames) {
   const [facts, isEncode] = [planner.latents(), options.direction === 'encode'];
   if (!facts.has_time) throw mismatch('input', 'frames', 'a model for video with it', `${frames} with one that knows no time`);
   const clipLatents = isEncode ? encodedLatents(facts, frames) : latentsOfFrames(facts, frames);
@@ -115,7 +115,7 @@ function planOfClip(planner, { output = 'bitmap', ...options }, frames) {
   const form = Object.entries(FRAMES).find(([name]) => name === output)?.[1];
   if (!form) throw mismatch('input', 'output', Object.keys(FRAMES).join(', '), `${output} of a clip`);
   /** @type {import('./index.js').ClipPlan} */
-  const plan = planned(planner, facts.decoded_pixels_per_latent, { ...jobOf(options, form), frames: 'clip', clipLatents });
+  const plan = planned(planner, { scale: facts.decoded_pixels_per_latent, isOnCpu: device === 'cpu' }, { ...jobOf(options, form), frames: 'clip', clipLatents });
   const total = (/** @type {'macs' | 'transferred_bytes' | 'predicted_seconds'} */ fact) => plan.first[fact] + (clipLatents - 1) * plan.next[fact];
   return { ...plan, parts: clipLatents, macs: total('macs'), transferred_bytes: total('transferred_bytes'), predicted_seconds: total('predicted_seconds') };
 }

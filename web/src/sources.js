@@ -26,7 +26,7 @@ import { isA, isBlob, isUrl } from './realms.js';
  */
 
 /** Advice for a path in place of an address. */
-const OF_FILES = '; for a file, pass a Blob, such as openAsBlob of node:fs makes';
+const OF_FILES = '; for a file, pass its address by pathToFileURL of node:url, or a Blob';
 
 /** Access to files for one call: its signal, its listener, and how addresses are requested. */
 export class Access {
@@ -40,11 +40,13 @@ export class Access {
    * downloads
    * @param {Fetch} [fetch]
    */
-  constructor(signal, notify, cache, fetch = (url, init) => globalThis.fetch(url, init)) {
+  constructor(signal, notify, cache, fetch) {
     this.#call = { signal };
     this.notify = notify;
     this.cache = cache;
-    this.fetch = fetch;
+    this.fetch = fetch ?? ((/** @type {string | URL} */ url, /** @type {RequestInit | undefined} */ init) => globalThis.fetch(url, init));
+    /** True if files may be opened by their addresses. A function of the caller's may guard them. */
+    this.opensFiles = !fetch;
     /** Most bytes of the whole cache. */
     this.limit = (typeof cache === 'object' ? cache.limit : undefined) ?? Infinity;
     if (!(typeof this.limit === 'number' && this.limit >= 0)) throw mismatch('input', 'limit of the cache', 'a number of bytes', `${this.limit}`);
@@ -77,7 +79,7 @@ export class Access {
 export async function openSource(input, access, { what, headBytes }) {
   if (typeof input === 'string' || isUrl(input)) {
     const url = parseUrl(input, OF_FILES);
-    const file = await localFile(url);
+    const file = await localFile(url, access);
     return file ? new BlobSource(file, nameOf(url), access) : openUrl(url, access, { headBytes });
   }
   if (isBlob(input)) return new BlobSource(input, what, access);
@@ -96,7 +98,7 @@ export async function readText(input, access, what) {
   if (typeof input === 'string' && input.trimStart().startsWith('{')) return input;
   if (typeof input === 'string' || isUrl(input)) {
     const url = parseUrl(input, OF_FILES);
-    const file = await localFile(url);
+    const file = await localFile(url, access);
     return file ? textOf(file, nameOf(url)) : fetchText(url, access);
   }
   if (isBlob(input)) return textOf(input, what);
@@ -164,10 +166,11 @@ class BlobSource {
 /**
  * Opens a file by its address, which the fetch of Node does not.
  * @param {URL} url
+ * @param {Access} access
  * @returns {Promise<Blob | undefined>} undefined for other addresses, and in browsers
  */
-async function localFile(url) {
-  if (url.protocol !== 'file:') return undefined;
+async function localFile(url, access) {
+  if (url.protocol !== 'file:' || !access.opensFiles) return undefined;
   try {
     return await globalThis.process?.getBuiltinModule?.('node:fs').openAsBlob?.(url);
   } catch (cause) {

@@ -19,7 +19,7 @@ const EMPTY = WITH_SIMD.slice(0, 8);
 export async function isSupported(options) {
   const wasm = refusal(EMPTY);
   if (wasm) return { webgpu: false, f16: false, cpu: false, reason: `WebAssembly cannot run: ${wasm}` };
-  // The module for the CPU is fetched where it is wanted, which service workers may not do.
+  // The module for the CPU comes by `import()`, which service workers may not call.
   const cpu = refusal(WITH_SIMD) === undefined && !('ServiceWorkerGlobalScope' in globalThis);
   try {
     const { adapter, lack } = await findAdapter(options ?? {});

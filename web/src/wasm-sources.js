@@ -1,11 +1,10 @@
 // @ts-check
 // Places of the .wasm modules, as callers give them.
 
+import { isA } from './realms.js';
+
 /** Modules that a caller may give a place for. */
 const NAMES = ['webgpu', 'cpu', 'threads'];
-
-/** Kinds of places that are objects, by their tags, which are the same in every frame. */
-const TAGS = ['URL', 'Request', 'Response', 'WebAssembly.Module'].map((kind) => `[object ${kind}]`);
 
 /**
  * True for sources that say for which module each is: a plain object.
@@ -13,12 +12,17 @@ const TAGS = ['URL', 'Request', 'Response', 'WebAssembly.Module'].map((kind) => 
  * @returns {sources is { [name in import('./wasm.js').Name]?: import('./index.js').WasmSource }}
  */
 export function areNamed(sources) {
-  return typeof sources === 'object' && sources !== null && Object.getPrototypeOf(sources) === Object.prototype;
+  return Object.prototype.toString.call(sources) === '[object Object]';
 }
 
 /** @param {unknown} where @returns {where is BufferSource} */
 export function isBytes(where) {
-  return where instanceof ArrayBuffer || ArrayBuffer.isView(where);
+  return isA(where, 'ArrayBuffer') || ArrayBuffer.isView(where);
+}
+
+/** @param {unknown} where @returns {where is WebAssembly.Module} */
+export function isModule(where) {
+  return isA(where, 'WebAssembly.Module');
 }
 
 /** True for a source, or for named ones. @param {any} value */
@@ -29,5 +33,5 @@ export function areSources(value) {
 
 /** True for the place of a module, or for none. @param {unknown} value */
 function isSource(value) {
-  return value === undefined || value === null || typeof value === 'string' || isBytes(value) || TAGS.includes(Object.prototype.toString.call(value));
+  return value === undefined || value === null || typeof value === 'string' || isBytes(value) || isModule(value) || isA(value, 'URL', 'Request', 'Response');
 }

@@ -7,9 +7,10 @@ import { parseUrl } from './address.js';
 import { corsAdvice } from './answers.js';
 import { WgvaeError, messageOf } from './errors.js';
 import { canFuse, fuse } from './fusing.js';
+import { isA, isUrl } from './realms.js';
 import { sharedMemory, startThreads } from './threads.js';
 import { Waits } from './waits.js';
-import { areNamed, isBytes } from './wasm-sources.js';
+import { areNamed, isBytes, isModule } from './wasm-sources.js';
 import { watchCalls } from './watch.js';
 
 /** @typedef {'webgpu' | 'cpu'} Kind what a module computes with */
@@ -142,7 +143,7 @@ function addressOf(name) {
  * @returns {Promise<WebAssembly.Module>}
  */
 async function compile(source, name) {
-  if (source instanceof WebAssembly.Module) return source;
+  if (isModule(source)) return source;
   const where = typeof source === 'string' ? parseUrl(source) : (source ?? addressOf(name));
   try {
     const fuses = name !== 'webgpu' && canFuse();
@@ -150,7 +151,7 @@ async function compile(source, name) {
     if (isBytes(where)) return await compileBytes(where);
     const bytes = await readFile(where);
     if (bytes) return await compileBytes(bytes);
-    const response = where instanceof Response ? where : await fetch(where);
+    const response = isA(where, 'Response') ? /** @type {any} */ (where) : await fetch(/** @type {any} */ (where));
     if (!response.ok) throw refused(response);
     const isTyped = /^application\/wasm\b/.test(response.headers.get('Content-Type') ?? '');
     // Compiles while downloading, if the server sends the right type and nothing is to be changed.
@@ -164,7 +165,7 @@ async function compile(source, name) {
 
 /** @param {URL | Request | Response} where */
 function addressIn(where) {
-  return where instanceof URL ? where.href : where.url;
+  return isUrl(where) ? where.href : where.url;
 }
 
 /**
@@ -174,8 +175,7 @@ function addressIn(where) {
  * @returns {Promise<BufferSource> | undefined}
  */
 function readFile(where) {
-  const isFile = where instanceof URL && where.protocol === 'file:';
-  return isFile ? globalThis.process?.getBuiltinModule?.('node:fs').promises.readFile(where) : undefined;
+  return isUrl(where) && where.protocol === 'file:' ? globalThis.process?.getBuiltinModule?.('node:fs').promises.readFile(where) : undefined;
 }
 
 /** @param {Response} response */

@@ -29,7 +29,8 @@ export function destroyed() {
  */
 export function reach(callers) {
   const worker = callers ?? startWorker();
-  if (typeof worker?.postMessage !== 'function') throw mismatch('input', 'worker', 'a Worker', kindOf(worker));
+  // The threads of Node have no addEventListener.
+  if (typeof worker?.postMessage !== 'function' || typeof worker.addEventListener !== 'function') throw mismatch('input', 'worker', 'a Worker as in browsers', kindOf(worker));
   const link = links.get(worker) ?? linkTo(worker, callers ? '' : ELSEWHERE);
   const end = () => {
     if (callers) return;

@@ -12,7 +12,7 @@ import { Latest, MAX_SIDE } from './latest.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { checkAlone, ON_DEVICE } from './outputs.js';
-import { either, orAborted } from './queue.js';
+import { either, orAborted, whenAborted } from './queue.js';
 import { isA } from './realms.js';
 import { stoppable } from './stoppable.js';
 import { transfer } from './transfer.js';
@@ -354,10 +354,13 @@ class Remote {
     const { answer, release } = this.#call(method, [await orAborted(inputs(), signal)], { ...options, signal });
     try {
       const { value: values } = await orAborted(answer, signal);
+      // A generator that is paused for ever keeps the model in the worker.
+      const leave = whenAborted(this.#lifetime.signal, () => (values.return().catch(() => {}), release()));
       const nextOf = () => orAborted(closedIfLate(values.next(), signal), signal);
       try {
         for (let next = await nextOf(); !next.done; next = await nextOf()) yield this.#take(next.value);
       } finally {
+        leave();
         const ended = values.return().catch(() => {});
         // An abort does not wait for the part that it stops.
         if (!signal.aborted) await ended;
