@@ -280,7 +280,8 @@ export interface ModelOptions extends DeviceOptions {
   previewRate?: boolean;
   /**
    * Limit of the device's memory that a decode or an encode may use, bytes, weights included. On a
-   * GPU a model with a budget keeps its packed weights in host memory. Default: no budget.
+   * GPU a model with a budget keeps its packed weights in host memory. Default: no budget; on the
+   * CPU 3.5 GiB, which is also the most there, because a module of WebAssembly has 4 GiB.
    */
   memoryBudget?: number;
   /**
