@@ -65,7 +65,8 @@ describe('the package in Node, without WebGPU', () => {
     // A caller's own function may guard addresses.
     const fetch = () => Promise.reject(new Error('guarded'));
     await assert.rejects(createDecoder({ model: address('diffusion_pytorch_model.safetensors'), config: {}, fetch, device: 'cpu' }), { code: 'network', message: /guarded/ });
-    await assert.rejects(decoder.decode(address('absent.safetensors'), { output: 'raw' }), { code: 'io', message: /absent\.safetensors cannot be read/ });
+    await assert.rejects(decoder.decode(address('absent.safetensors'), { output: 'raw' }), { code: 'io', message: /absent\.safetensors cannot be read: ENOENT/ });
+    await assert.rejects(createDecoder({ model: new URL(`file://${folder}`), device: 'cpu' }), { code: 'io', message: /cannot be read: it is no file/ });
     await decoder.destroy();
   });
 

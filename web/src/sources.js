@@ -171,8 +171,12 @@ class BlobSource {
  */
 async function localFile(url, access) {
   if (url.protocol !== 'file:' || !access.opensFiles) return undefined;
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs');
+  if (!fs?.openAsBlob) return undefined;
   try {
-    return await globalThis.process?.getBuiltinModule?.('node:fs').openAsBlob?.(url);
+    const found = await fs.promises.stat(url);
+    if (!found.isFile()) throw new Error('it is no file');
+    return await fs.openAsBlob(url);
   } catch (cause) {
     throw new WgvaeError('io', `${url} cannot be read: ${messageOf(cause)}`, { cause });
   }
