@@ -1,5 +1,5 @@
 // Uses the package's types as an application would. It is only type-checked, never run.
-import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type Decoder, type Plan, type Vae } from 'wgvae';
+import { clearCache, createDecoder, isSupported, planFor, WgvaeError, type AnyPicture, type Decoder, type Output, type Plan, type Vae } from 'wgvae';
 import * as bundle from 'wgvae/dist/index.js';
 import { useDecoder } from 'wgvae/react';
 import * as worker from 'wgvae/worker';
@@ -46,6 +46,13 @@ export async function show(model: File, device: GPUDevice, latents: GPUBuffer, c
   for await (const each of decoder.decodeEach('latents.safetensors', { output: 'blob' })) console.log(each.size);
   // @ts-expect-error each picture has its own index
   decoder.decodeEach('latents.safetensors', { index: 1 });
+  const chosen: 'blob' | 'raw' = plan.macs > 0 ? 'blob' : 'raw';
+  const any: AnyPicture | undefined = await decoder.decode('latents.safetensors', { output: chosen as Output });
+  // @ts-expect-error it may be any output
+  any?.close();
+  // @ts-expect-error a blob or floats
+  const neither: ImageBitmap = await decoder.decode('latents.safetensors', { output: chosen });
+  console.log(neither);
   const { data, shape } = await decoder.decode('latents.safetensors', { output: 'raw', signal: AbortSignal.timeout(1000) });
   // @ts-expect-error there is no such precision
   await createDecoder({ model, precision: 'f8' }).catch((error) => (error instanceof WgvaeError ? error.smallest : undefined));
