@@ -23,7 +23,8 @@
 //!    one byte less.
 //!
 //! Where activations may be parked, a budget that is rejected is searched for without parking, too,
-//! so the smaller of two smallest peaks counts.
+//! so the smaller of two smallest peaks counts. This search is left out where the smallest peak is
+//! below what any search without parking has found.
 //!
 //! Most budgets are accepted without the exact smallest peak. It is enough that the second search
 //! finds one plan that takes no more than the plan to be returned: then the smallest peak is no
@@ -67,8 +68,8 @@ const SMALL_BANDS: u64 = 64;
 const ROOMS: usize = 24;
 /// Lower end of the bisection of budgets: the smallest peak so far divided by this.
 const MOST_SMALLER: u64 = 16;
-/// Without parking no plan takes less than the whole plan's peak divided by this: of 1,390 decodes
-/// and encodes of 64x64 to 640x768 pixels, none took less than a twelfth.
+/// A smallest peak below the whole plan's, divided by this, is not searched for without parking: of
+/// 1,390 decodes and encodes of 64x64 to 640x768 pixels, none took less than a twelfth without it.
 const LEAST_UNPARKED: u64 = 16;
 /// The bisection ends when its two ends differ by at most the upper end divided by this.
 const NEAREST: u64 = 24;

@@ -33,6 +33,17 @@ describe('advice', () => {
     assert.doesNotMatch(explained('input', { ofDemo: false }).advice.join(), /demo/);
   });
 
+  it('lets nobody lose a file of latents among several', async () => {
+    const { sortFiles } = await import('../../web/page/sort-files.js');
+    const [one, two, picture] = ['one.npy', 'two.npy', 'three.jpg'].map((name) => new File(['x'], name, { type: name.endsWith('jpg') ? 'image/jpeg' : '' }));
+    for (const files of [[one, two], [one, picture]]) {
+      const error = await sortFiles(files).catch((caught) => caught);
+      assert.match(error.message, /^several files to decode or encode: one\.npy, (two\.npy|three\.jpg): choose one/);
+      assert.equal(explain(error).title, 'This cannot be read');
+    }
+    assert.deepEqual((await sortFiles([one])).input, { files: [one] });
+  });
+
   it('says of an address that it is none, and nothing to programs', () => {
     for (const name of ['URL', 'model of the hub', 'memoryBudget']) {
       const { title, advice } = explained('input', { message: `${name}: expected an address, found ""`, ofDemo: true });

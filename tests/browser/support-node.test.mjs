@@ -37,6 +37,12 @@ describe('isSupported', () => {
     assert.match(`${reason}`, /^worker: expected a runtime that has workers/);
   });
 
+  it('tells that a service worker cannot compute on the CPU', async (t) => {
+    t.after(() => Reflect.deleteProperty(globalThis, 'ServiceWorkerGlobalScope'));
+    Object.assign(globalThis, { ServiceWorkerGlobalScope: class {} });
+    assert.equal((await isSupported()).cpu, false);
+  });
+
   it('tells that WebAssembly, or SIMD, is refused', async (t) => {
     const { Module } = WebAssembly;
     t.after(() => { WebAssembly.Module = Module; });

@@ -141,7 +141,7 @@ fn check_memory(plan: &Plan, limits: &DeviceLimits) {
     let bound: BTreeSet<usize> = plan.steps.iter().flat_map(|step| bound_weights(&step.action)).collect();
     let weights: u64 = bound.iter().map(|weight| plan.weights[*weight].bytes.0).sum();
     let staging = Staging::of(plan);
-    // Of a picture that stays, only checks are read.
+    // A picture that stays on the device is not read, only its checks are.
     assert!(plan.output.stays() || staging.readback >= plan.row_bytes(), "a row of the result goes in one piece");
     for bytes in [staging.upload, staging.readback] {
         assert!(bytes.0 > 0 && bytes <= limits.max_buffer_size, "a staging buffer of {bytes}");

@@ -299,7 +299,7 @@ async function keptWithin(limit, url, folder) {
   if (!fits) await removeFile(url);
   inUse.add(url);
   recount();
-  // What is in use stays, above the limit, too.
+  // Files in use stay, even if they take more than the limit.
   await makeRoom(0, limit).catch(() => {});
   return fits ? folder : undefined;
 }

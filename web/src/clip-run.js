@@ -123,9 +123,9 @@ export class ClipRun {
 
   /** Frees the state of the clip and its input. */
   async free() {
-    await this.freeStates();
+    // At once: a camera must not stay on while a part ends that was aborted.
     this.#inputFreed ??= Promise.resolve(this.#input.free());
-    await this.#inputFreed;
+    await Promise.all([this.freeStates(), this.#inputFreed]);
   }
 }
 
