@@ -37,9 +37,10 @@ pub struct AdapterReport {
 
 impl AdapterReport {
     /// True if `wanted` means this adapter, number `index` of the list: its number, or part of its
-    /// name, backend, driver or type.
+    /// name, backend, driver or type. A number of three digits or more, such as 4090, is part of a
+    /// name.
     pub fn matches(&self, index: usize, wanted: &str) -> bool {
-        if let Ok(number) = wanted.parse::<usize>() {
+        if let Ok(number @ ..100) = wanted.parse::<usize>() {
             return number == index;
         }
         let wanted = wanted.to_ascii_lowercase();

@@ -124,9 +124,10 @@ impl Prepared {
             let Some(mut flight) = under_way.pop_front() else {
                 return if at.step == plan.steps.len() { Ok(submissions) } else { Err(stuck(&plan, at.step)) };
             };
-            flight.done.end().await?;
+            let ended = flight.done.end().await;
             let stage = plan.stages[flight.stage].as_str();
             self.gpu.check_alive(&format!("running \"{stage}\""))?;
+            ended?;
             let took = last_end.elapsed().as_secs_f64();
             last_end = Instant::now();
             self.pace.adapt(&flight.works, took);

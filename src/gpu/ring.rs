@@ -114,9 +114,9 @@ impl Ring {
         let Some(oldest) = self.under_way.front() else { return Ok(None) };
         let slot = &mut self.slots[*oldest];
         if let Some(mapping) = &mut slot.mapping {
-            let mapped = mapping.end().await?;
+            let mapped = mapping.end().await;
             gpu.check_alive(self.doing)?;
-            mapped.map_err(|error| gpu.failure(self.doing, &error))?;
+            mapped?.map_err(|error| gpu.failure(self.doing, &error))?;
         }
         Ok(Some(slot))
     }

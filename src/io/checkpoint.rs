@@ -328,7 +328,7 @@ impl Checkpoint {
         let Written { tensors, architecture, stated, padding_mode } = Written::read(&sources).await?;
         let shapes = shapes_of(&tensors);
         let names = translate(&name, &shapes)?;
-        let hint = family_hint(tensors.keys().map(String::as_str)).or_else(|| family_of_architecture(&architecture?));
+        let hint = family_hint(&shapes).or_else(|| family_of_architecture(&architecture?));
         let take = |(name, written): (String, String)| Some((name, tensors.get(&written)?.clone()));
         let mut of_vae: BTreeMap<String, StoredTensor> = names.written.into_iter().filter_map(take).into_map();
         composed::compose(&mut of_vae);

@@ -133,21 +133,28 @@ pub(super) fn not_part(name: &str, network: &str, half: &str) -> String {
     format!("not supported: tensor \"{name}\" is not part of {network} {half}")
 }
 
-/// Returns the family of the pipeline, if tensors outside the VAE show it. `names` are as written.
-pub fn family_hint<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'static str> {
-    let found = names.into_iter().filter_map(|name| HINTS.iter().position(|(start, _)| name.starts_with(start)));
-    found.min().map(|index| HINTS[index].1)
+/// Returns the family of the pipeline, if tensors outside the VAE show it. Names are as written.
+pub fn family_hint(shapes: &BTreeMap<String, Vec<u64>>) -> Option<&'static str> {
+    let fits = |(start, width, _): &&(&str, Option<u64>, &str)| {
+        let mut found = shapes.iter().filter(|(name, _)| name.starts_with(start));
+        found.any(|(_, shape)| width.is_none_or(|width| shape.first() == Some(&width)))
+    };
+    HINTS.iter().find(fits).map(|(_, _, family)| *family)
 }
 
-/// Pairs of the start of a tensor name outside the VAE and the family that it proves. The first row
-/// that matches wins.
-const HINTS: &[(&str, &str)] = &[
-    ("edm_mean", "playground"),
-    ("conditioner.embedders.", "sdxl"),
-    ("cond_stage_model.transformer.", "sd15"),
-    ("cond_stage_model.model.", "sd21"),
-    ("model.diffusion_model.joint_blocks.", "sd3"),
-    ("model.diffusion_model.double_blocks.", "flux1"),
+/// Rows of the start of a tensor name outside the VAE, its first extent if that counts, and the
+/// family that it proves. The first row that matches wins. SD 2.1 and the refiner of SDXL may both
+/// have a single text encoder of `OpenCLIP`, and its width tells which.
+const HINTS: &[(&str, Option<u64>, &str)] = &[
+    ("edm_mean", None, "playground"),
+    ("conditioner.embedders.0.model.ln_final.weight", Some(1024), "sd21"),
+    ("conditioner.embedders.0.model.ln_final.weight", Some(1280), "sdxl"),
+    ("conditioner.embedders.0.transformer.", None, "sdxl"),
+    ("conditioner.embedders.1.", None, "sdxl"),
+    ("cond_stage_model.transformer.", None, "sd15"),
+    ("cond_stage_model.model.", None, "sd21"),
+    ("model.diffusion_model.joint_blocks.", None, "sd3"),
+    ("model.diffusion_model.double_blocks.", None, "flux1"),
 ];
 
 /// Prefixes of a VAE's tensors in a file: of a whole pipeline (original code, `ComfyUI`), or none.

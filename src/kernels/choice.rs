@@ -210,7 +210,7 @@ const WINOGRAD_MIN_CHANNELS: u32 = 16;
 
 impl KernelChoice {
     /// Returns the choice of the rules. On CPU drivers it is what measured best. On GPUs, of
-    /// which only one has been measured, it follows what their own compilers keep in registers
+    /// which only two have been measured, it follows what their own compilers keep in registers
     /// (`benches/results/isa.md`), and the size of their caches.
     pub fn for_device(limits: &DeviceLimits) -> Self {
         match limits.kind {

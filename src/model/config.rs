@@ -53,7 +53,7 @@ pub struct AutoencoderConfig {
     /// Number of channels of the VAE's own latents.
     pub latent_channels: u32,
     /// Side of the square of own latent pixels that makes one latent pixel of the diffusion model,
-    /// with `patch^2` times the channels. 2 for FLUX.2, else 1.
+    /// with `patch^2` times the channels. 2 for FLUX.2, TAEF2, Ideogram 4 and FIBO 2, else 1.
     pub patch: u32,
     /// Order in which such a square lies in the channels of the diffusion model's latents.
     pub packing: Packing,

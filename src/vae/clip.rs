@@ -247,8 +247,9 @@ impl Vae {
                 Some(part) => part.input(0, &plan.inputs),
                 None => Ok(Input::Host(Vec::new())),
             };
-            let done = reached + state.next().macs();
-            let mut show = shown(control, &mut reached, total);
+            let planned = state.next().macs();
+            let done = reached + planned;
+            let mut show = shown(control, &mut reached, (planned, total));
             let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
             let ran = self.run_part(state, all, &inputs, &mut tile_control).await;
             drop(show);
@@ -301,7 +302,9 @@ impl Vae {
     fn check_length(&self, tile: &TileState) -> Result<()> {
         let most = tile.plans.request.most_latents();
         let facts = self.config().network.facts();
-        let is_limited = facts.keeps_all || facts.starts == Starts::FirstIfOdd;
+        // An encoder's first part does not depend on how many follow.
+        let is_decode = tile.plans.request.direction == Direction::Decode;
+        let is_limited = facts.keeps_all || (is_decode && facts.starts == Starts::FirstIfOdd);
         if !is_limited || tile.parts < u64::from(most) {
             return Ok(());
         }

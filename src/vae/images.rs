@@ -27,7 +27,7 @@ impl Images {
     pub fn new(tensor: HostTensor) -> Result<Self> {
         let wrong = |expected: &str, found: String| Error::input("image", expected, found);
         let shape = || format!("{:?}", tensor.shape);
-        let axes: Vec<u32> = tensor.shape.iter().map_while(|extent| u32::try_from(*extent).ok()).collect();
+        let axes: Vec<u32> = tensor.shape.iter().map(|extent| u32::try_from(*extent).unwrap_or(u32::MAX)).collect();
         let (count, channels, height, width) = match *axes.as_slice() {
             [n, c, h, w] => (n, c, h, w),
             [c, h, w] => (1, c, h, w),

@@ -69,8 +69,9 @@ pub struct Request {
     /// True to measure the GPU time of each stage, if the device can.
     #[serde(default)]
     pub profile: bool,
-    /// The most frames of latents that a clip has, 33 if `None`. Only HunyuanVideo 1.5 plans for
-    /// them, as it keeps keys and values of each; more latents are an error then.
+    /// The most frames of latents that a clip has. HunyuanVideo 1.5 plans for them, 33 if `None`,
+    /// as it keeps keys and values of each; more latents are an error then. A decode by `taecvx`
+    /// needs the exact number, and `taeh3` has 5n + 2.
     #[serde(default)]
     pub clip_latents: Option<u32>,
 }

@@ -111,7 +111,9 @@ impl Vae {
         let (mut reached, mut runs, mut fallback, mut peak) = (0, Vec::new(), None, None);
         let (cancel, submission_target) = (control.cancel.clone(), control.submission_target);
         for tile in mosaic.grid.tiles() {
-            let mut show = shown(control, &mut reached, total);
+            let planned = plans.of_size(tile.size()).part(0).macs();
+            let done = reached + planned;
+            let mut show = shown(control, &mut reached, (planned, total));
             let mut tile_control = Control { progress: Some(&mut show), cancel: cancel.clone(), submission_target };
             let part = latents_of(&tile, latents, index)?;
             let job = plans.of_size(tile.size()).job(0);
@@ -119,6 +121,7 @@ impl Vae {
             let ran = self.run_whole(&job, &inputs, &mut ClipPart::default(), &mut tile_control).await;
             let ran = ran.map_err(|error| in_image(error, &tile, mosaic.factor))?;
             drop(show);
+            reached = done;
             runs.push(ran.report);
             fallback = fallback.or(ran.fallback);
             peak = peak.max(self.predicted_peak());
@@ -135,11 +138,16 @@ impl Vae {
 }
 
 /// Reports the progress of a tile as progress of all tiles, which have `total` multiply-adds.
-/// `reached` of them were done before this tile.
-pub(super) fn shown(control: &mut Control<'_>, reached: &mut u64, total: u64) -> impl FnMut(Progress<'_>) {
+/// `reached` of them were done before this tile, which has `planned`. A smaller plan, after the
+/// device ran out of memory, does more.
+pub(super) fn shown(
+    control: &mut Control<'_>,
+    reached: &mut u64,
+    (planned, total): (u64, u64),
+) -> impl FnMut(Progress<'_>) {
     let done = *reached;
     move |progress: Progress<'_>| {
-        *reached = done + progress.done;
+        *reached = done + progress.done.min(planned);
         if let Some(whole) = &mut control.progress {
             whole(Progress { done: *reached, total, ..progress });
         }

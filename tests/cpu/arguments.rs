@@ -12,8 +12,8 @@ use wgvae::images::{ChannelOrder, Output};
 use wgvae::internals::odd_network;
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Named, Parking, Planner,
-    Plans, Precision, Request, Size, Storage, Tiling,
+    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Named, Parking,
+    Planner, Plans, Precision, Request, Size, Storage, Tiling,
 };
 
 use crate::networks::with_kl;
@@ -23,6 +23,16 @@ use crate::sweep::is_full;
 /// of parameters.
 const MOST_STEPS: usize = 1 << 21;
 const MOST_PARAMETERS: usize = 256 * MOST_STEPS;
+
+/// An axis that 32 bits cannot count would end the shape, and hide an empty one after it.
+#[test]
+fn axes_of_images_that_are_too_long_are_refused() {
+    for shape in [vec![1, 3, 8, 8, 1 << 33, 0], vec![1 << 33, 0, 8, 8], vec![3, 8, 1 << 33, 0], vec![3, 8, 8, 0]] {
+        let tensor = HostTensor { shape: shape.clone(), data: Vec::new() };
+        let error = Images::new(tensor).expect_err("impossible").to_string();
+        assert!(error.contains("image"), "{shape:?}: {error}");
+    }
+}
 
 fn any_number() -> impl Strategy<Value = u32> {
     prop_oneof![

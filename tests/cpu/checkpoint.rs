@@ -314,6 +314,10 @@ fn ltx2s_metadata_say_what_its_weights_do_not_show() {
     };
     // They are listed from the picture down.
     assert_eq!(network("ltx2.original", &vae(blocks([false, true, true]))).0, [true, true, false]);
+    // Parsed, many small parts would take a hundred times their length in memory.
+    let long = vae(json!({ "decoder_blocks": vec![0; 200_000] }));
+    let error = open("ltx2.original", &long).expect_err("too long").to_string();
+    assert!(error.contains("expected at most 262144 bytes, found 400"), "{error}");
     for (list, stated, wanted) in [
         ("ltx2_3.original", blocks([true; 3]), ["decoder_blocks", "4 size changes"]),
         ("ltx2.original", json!({ "causal_decoder": true }), ["causal_decoder", "false"]),
@@ -448,7 +452,7 @@ fn without_its_statistics_flux2_decodes_its_own_latents() {
 #[test]
 fn all_in_one_files_tell_the_scale() {
     let cases = [
-        ("sd15.ldm", "first_stage_model.", "conditioner.embedders.0.x", 0.13025, None),
+        ("sd15.ldm", "first_stage_model.", "conditioner.embedders.0.transformer.x", 0.13025, None),
         ("sd15.ldm", "first_stage_model.", "cond_stage_model.transformer.x", 0.18215, None),
         ("sd15.ldm", "first_stage_model.", "cond_stage_model.model.x", 0.18215, None),
         ("sd15.ldm", "first_stage_model.", "edm_mean", 0.5, None),
@@ -469,6 +473,24 @@ fn all_in_one_files_tell_the_scale() {
     let mut keys = key_list("sd15.ldm");
     keys.insert("model.diffusion_model.joint_blocks.0.x".to_owned(), vec![3]);
     assert!(open_hollow(&keys).scaled_config().is_err());
+}
+
+/// A header of 100 MB has a million names. Searching all of them for each would take hours.
+#[test]
+fn many_levels_are_refused_at_once() {
+    for (list, level) in [
+        ("sd15.diffusers", "decoder.up_blocks.N.resnets.0.conv1.weight"),
+        ("taesd.diffusers", "decoder.layers.N.conv.0.weight"),
+        ("sana.diffusers", "decoder.up_blocks.N.1.conv1.weight"),
+        ("sana.diffusers", "decoder.up_blocks.4.1.attn.to_qkv_multiscale.N.proj_in.weight"),
+    ] {
+        let mut keys = key_list(list);
+        keys.extend(
+            (0..30_000).map(|number| (level.replace('N', &number.to_string()), vec![32 * (number + 1), 8, 3, 3])),
+        );
+        let error = key_lists::open(&keys).expect_err(level).to_string();
+        assert!(error.starts_with("config field"), "{level}: {error}");
+    }
 }
 
 #[test]

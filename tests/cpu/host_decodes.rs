@@ -9,8 +9,8 @@ use pollster::block_on;
 use wgvae::device::{Cpu, CpuOptions};
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Bytes, Control, DecodeOptions, Decoded, Device, Directions, Error, LatentSpace, Latents, LoadOptions, Precision,
-    Progress, Request, Result, Size, Tiling, Vae,
+    Bytes, Control, DecodeOptions, Decoded, Device, Directions, EncodeOptions, Error, HostTensor, Images, LatentSpace,
+    Latents, LoadOptions, Precision, Progress, Request, Result, Size, Tiling, Vae,
 };
 
 use crate::clip::latents_of;
@@ -314,6 +314,47 @@ fn too_little_memory_takes_a_smaller_plan_or_is_an_error() {
             other => panic!("{part} %: {:?}", other.map(|decoded| decoded.fallback)),
         }
         assert_eq!(cpu.ledger().current(), Bytes(0), "left behind at {part} %");
+    }
+}
+
+/// A smaller plan computes more than the first one, of which the progress tells.
+#[test]
+fn progress_in_tiles_ends_at_its_total_after_a_smaller_plan() {
+    let golden = Golden::open("toy_odd");
+    let latents = Latents::new(golden.latents()).unwrap();
+    let tiling = Tiling::Blend(Blend::new(BlendRule::Linear, 4, 1).unwrap());
+    let options = DecodeOptions { tiling, ..DecodeOptions::default() };
+    let decode = |memory_limit| {
+        let cpu = Cpu::new(&CpuOptions { threads: Some(2), memory_limit }).unwrap();
+        let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), LoadOptions::default())).unwrap();
+        let mut told = Vec::new();
+        let mut listen = |progress: Progress<'_>| told.push((progress.done, progress.total));
+        let mut control = Control { progress: Some(&mut listen), ..Control::default() };
+        let decoded = block_on(vae.decode_raw(&latents, &options, &mut control)).unwrap();
+        (decoded.fallback, told, cpu.ledger().peak())
+    };
+    let (first, _, peak) = decode(None);
+    assert_eq!(first, None);
+    let (fallback, told, _) = decode(Some(Bytes(peak.0 - 1)));
+    assert!(fallback.is_some());
+    assert!(told.is_sorted(), "{told:?}");
+    assert!(told.iter().all(|(done, total)| done <= total), "{told:?}");
+    assert_eq!(told.last().map(|(done, total)| done == total), Some(true), "{told:?}");
+}
+
+/// Tests that an encode has no most latents, unlike a decode of the same model.
+#[test]
+fn an_encode_of_taecvx_may_be_long() {
+    let golden = Golden::open("clip_taecvx");
+    let options = LoadOptions { clips: true, directions: Directions::Encode, ..LoadOptions::default() };
+    let mut vae = block_on(Vae::load(&cpu(2), &checkpoint(&golden), options)).unwrap();
+    let size = Size { width: 8, height: 8 };
+    let mut clip = block_on(vae.encode_clip(size, &EncodeOptions::default())).unwrap();
+    for part in 0..40 {
+        let count = clip.wants() as usize;
+        let frames = HostTensor { shape: vec![count, 3, 8, 8], data: vec![0.5; count * 3 * 64] };
+        let encoded = block_on(clip.encode(&Images::new(frames).unwrap(), &mut Control::default()));
+        assert!(encoded.is_ok(), "part {part}: {}", encoded.unwrap_err());
     }
 }
 

@@ -392,8 +392,12 @@ fn two_spellings_of_one_tensor_are_refused() {
 
 #[test]
 fn other_parts_of_a_pipeline_tell_the_family() {
-    let cases: [(&[&str], Option<&str>); 8] = [
+    let cases: [(&[&str], Option<&str>); 12] = [
         (&["conditioner.embedders.0.transformer.x"], Some("sdxl")),
+        (&["conditioner.embedders.1.model.x"], Some("sdxl")),
+        (&["conditioner.embedders.0.model.ln_final.weight/1280"], Some("sdxl")),
+        (&["conditioner.embedders.0.model.ln_final.weight/1024"], Some("sd21")),
+        (&["conditioner.embedders.0.model.ln_final.weight/768"], None),
         (&["conditioner.embedders.0.transformer.x", "edm_mean"], Some("playground")),
         (&["cond_stage_model.transformer.text_model.x"], Some("sd15")),
         (&["cond_stage_model.model.positional_embedding"], Some("sd21")),
@@ -403,7 +407,11 @@ fn other_parts_of_a_pipeline_tell_the_family() {
         (&[], None),
     ];
     for (names, family) in cases {
-        assert_eq!(family_hint(names.iter().copied()), family, "{names:?}");
+        let shape_of = |name: &&str| match name.split_once('/') {
+            Some((name, width)) => (name.to_owned(), vec![width.parse().expect("a number")]),
+            None => ((*name).to_owned(), vec![3]),
+        };
+        assert_eq!(family_hint(&names.iter().map(shape_of).collect()), family, "{names:?}");
     }
 }
 

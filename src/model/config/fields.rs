@@ -8,7 +8,7 @@ use super::{PaddingMode, invalid};
 use crate::error::Result;
 use crate::named::Named;
 
-/// The fields by name. Null counts as absent, like `None` in Python.
+/// The fields by name. Null counts as absent, except that a flag is false.
 pub(super) struct Fields<'a>(&'a Map<String, Value>);
 
 impl<'a> Fields<'a> {
@@ -52,8 +52,11 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Reads true or false.
+    /// Reads true or false. Null is false, as `None` is in diffusers' classes.
     pub(super) fn flag(&self, field: &str) -> Result<Option<bool>> {
+        if self.0.get(field).is_some_and(Value::is_null) {
+            return Ok(Some(false));
+        }
         self.one(field, "true or false", Value::as_bool)
     }
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 
 /// Longest text accepted as a config, in bytes. Published configs have about a thousand. Parsed
 /// text of many small parts takes a hundred times its length in memory.
-const MAX_BYTES: usize = 256 << 10;
+pub(super) const MAX_BYTES: usize = 256 << 10;
 
 /// Parses config.json. The caller checks ranges and combinations.
 pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {

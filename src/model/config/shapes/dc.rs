@@ -1,7 +1,7 @@
 //! Derivation of DC-AE's network. Weights do not show its functions and the shortcuts next to the
 //! latents.
 
-use super::votes::{Needed, Shapes, most_common, vote};
+use super::votes::{LEVELS, Needed, Shapes, most_common, vote};
 use crate::model::config::{AutoencoderConfig, Dc, DcBlock, DcLevel, DcNorm, Halves, Network};
 use crate::model::graph::Activation;
 
@@ -51,7 +51,7 @@ fn levels(shapes: &Shapes<'_>, list: &str) -> Option<Vec<DcLevel>> {
     let last = numbers.items().last().copied()?;
     let first = u32::from(!numbers.contains(&0));
     let mut levels: Vec<DcLevel> =
-        (first..=last).map(|index| level(shapes, &format!("{list}.{index}"))).collect::<Option<_>>()?;
+        (first..=last).take(LEVELS).map(|index| level(shapes, &format!("{list}.{index}"))).collect::<Option<_>>()?;
     if first > 0 {
         levels.insert(0, DcLevel::EMPTY);
     }
@@ -75,7 +75,7 @@ fn level(shapes: &Shapes<'_>, list: &str) -> Option<DcLevel> {
         shapes.most_common_extent(2, &|name| name.starts_with(&prefix) && name.ends_with(&ending))
     };
     let block = if shapes.any(&|name| name.starts_with(&prefix) && name.contains(".attn.")) {
-        DcBlock::EfficientVit { qkv_multiscales: (0..).map_while(scale).collect() }
+        DcBlock::EfficientVit { qkv_multiscales: (0..).map_while(scale).take(LEVELS).collect() }
     } else if shapes.any(&|name| name.starts_with(&prefix) && BATCH_NORM.iter().any(|end| name.ends_with(end))) {
         DcBlock::Res { act_fn: Activation::Silu, norm: DcNorm::Batch }
     } else {

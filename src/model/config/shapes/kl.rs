@@ -70,8 +70,7 @@ fn levels(shapes: &Shapes<'_>, blocks: &str, numbered: bool) -> Option<(Vec<u32>
         return shapes.numbered_levels(blocks, "conv.");
     }
     let channels = shapes.levels(blocks)?;
-    // More levels than any model has would take long.
-    let resnets = (0..channels.len().min(8)).map(|level| shapes.count(&format!("{blocks}.{level}.resnets")));
+    let resnets = (0..channels.len()).map(|level| shapes.count(&format!("{blocks}.{level}.resnets")));
     Some((channels, most_common(resnets)?))
 }
 

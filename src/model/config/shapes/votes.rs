@@ -1,8 +1,13 @@
 //! Numbers that several tensors show, decided by majority.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::ordered::{Set, by_key};
+
+/// Most levels that are looked at, which is one more than any network may have: each takes a search
+/// of all names, which a file may have a million of.
+pub(super) const LEVELS: usize = 9;
 
 /// Name of a tensor that is needed to derive a number.
 pub(super) type Needed = &'static str;
@@ -72,7 +77,7 @@ impl<'a> Shapes<'a> {
             let prefix = format!("{blocks}.{level}.resnets.");
             self.most_common_first_extent(&|name| name.starts_with(&prefix) && shows_channels(name))
         };
-        (0..self.count(blocks).max(1)).map(level).collect()
+        (0..self.count(blocks).max(1)).take(LEVELS).map(level).collect()
     }
 
     /// Returns the channels of the levels of `blocks`, in order, and the number of resnets in the
@@ -90,7 +95,7 @@ impl<'a> Shapes<'a> {
         };
         let mut first = 0;
         let mut levels = Vec::new();
-        for end in changes.items().iter().copied().chain([u32::MAX]) {
+        for end in changes.items().iter().copied().chain([u32::MAX]).take(LEVELS) {
             levels.push(channels(first, end)?);
             first = end.saturating_add(1);
         }
@@ -167,13 +172,8 @@ pub(super) fn vote(votes: &[Option<u32>]) -> Option<u32> {
 
 /// Returns the most common value, and the first of several.
 pub(super) fn most_common(values: impl Iterator<Item = u32>) -> Option<u32> {
-    let mut counts: Vec<(u32, usize)> = Vec::new();
-    for value in values {
-        match counts.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((value, 1)),
-        }
-    }
-    let most = counts.iter().map(|(_, count)| *count).max()?;
-    counts.into_iter().find(|(_, count)| *count == most).map(|(value, _)| value)
+    let values: Vec<u32> = values.collect();
+    let order: Vec<usize> = by_key(values.iter().map(|value| u64::from(*value))).collect();
+    let equal = order.chunk_by(|left, right| values[*left] == values[*right]);
+    equal.max_by_key(|indices| (indices.len(), Reverse(indices[0]))).map(|indices| values[indices[0]])
 }
