@@ -93,7 +93,10 @@ impl Vae {
         let start = Instant::now();
         let device = device.into();
         let planner = Planner::new(&device, checkpoint, options)?;
-        let weights = VaeWeights::load(&device, checkpoint, &planner).await?;
+        let weights = VaeWeights::load(&device, checkpoint, &planner).await;
+        // Until then there are copies of the last weights, and buffers of a load that failed.
+        let idle = device.idle().await;
+        let weights = weights.and_then(|weights| idle.map(|()| weights))?;
         Ok(Self { device, planner, weights, ready: None, load_seconds: start.elapsed().as_secs_f64() })
     }
 

@@ -2,11 +2,16 @@
 //! every memory prediction.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Gpu;
 use crate::error::{DeviceError, Error, Result};
 use crate::execution::Ledger;
 use crate::tensor::Bytes;
+
+/// Most bytes that wgpu holds copies of while they are uploaded: 16 MiB. The plan does not count
+/// them.
+const PIECE: usize = 16 << 20;
 
 /// The purpose of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +71,17 @@ impl GpuBuffer {
     /// [`Error::Device`] if the device has too little memory or is lost.
     pub async fn with_data(gpu: &Gpu, name: &str, data: &[u8]) -> Result<Self> {
         let buffer = Self::new(gpu, name, Bytes(data.len() as u64), Usage::Storage).await?;
-        gpu.scoped(&format!("uploading \"{name}\""), || gpu.inner.queue.write_buffer(&buffer.raw, 0, data)).await?;
+        let doing = format!("uploading \"{name}\"");
+        let mut offset = 0;
+        for piece in data.chunks(PIECE) {
+            let bytes = piece.len() as u64;
+            if gpu.inner.pending.fetch_add(bytes, Ordering::Relaxed) + bytes > PIECE as u64 {
+                gpu.idle().await?;
+                gpu.inner.pending.fetch_add(bytes, Ordering::Relaxed);
+            }
+            gpu.scoped(&doing, || gpu.inner.queue.write_buffer(&buffer.raw, offset, piece)).await?;
+            offset += bytes;
+        }
         Ok(buffer)
     }
 

@@ -24,6 +24,7 @@ mod upload;
 mod wait;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use self::adapter::adapters;
 pub use self::buffers::GpuBuffer;
@@ -64,6 +65,8 @@ struct Inner {
     #[cfg(target_arch = "wasm32")]
     unwanted: platform::Unwanted,
     waiter: Waiter,
+    /// Bytes uploaded since the device was idle, of which wgpu holds a copy until then.
+    pending: AtomicU64,
     lost: Arc<std::sync::Mutex<Option<String>>>,
     /// True if the caller made the device, and will destroy it.
     adopted: bool,
@@ -142,6 +145,7 @@ impl Gpu {
             #[cfg(target_arch = "wasm32")]
             unwanted: platform::Unwanted::default(),
             waiter,
+            pending: AtomicU64::new(0),
             lost,
             adopted,
         };
@@ -214,13 +218,18 @@ impl Gpu {
         self.inner.pipelines.compiled()
     }
 
-    /// Waits until the device has finished all submitted work. Dropped buffers are free then.
+    /// Waits until the device has finished all uploads and all submitted work. Dropped buffers and
+    /// wgpu's copies of what was uploaded are free then.
     pub(crate) async fn idle(&self) -> Result<()> {
         const DOING: &str = "waiting for the device";
         let queue = &self.inner.queue;
+        // Uploads begin with a submission.
+        self.scoped(DOING, || queue.submit([])).await?;
+        self.inner.pending.store(0, Ordering::Relaxed);
         let mut wait = self.inner.waiter.wait(DOING, None, |done| queue.on_submitted_work_done(move || done.with(())));
-        wait.end().await?;
-        self.check_alive(DOING)
+        let ended = wait.end().await;
+        self.check_alive(DOING)?;
+        ended
     }
 
     /// Destroys the device: all later work fails with [`DeviceError::Lost`], as after a driver

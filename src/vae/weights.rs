@@ -102,7 +102,7 @@ impl VaeWeights {
                 self.bound.insert(key, DeviceBuffer::with_data(device, &weight.name, &content).await?);
             }
         }
-        Ok(())
+        device.idle().await
     }
 
     /// Frees the weights that can be uploaded again.

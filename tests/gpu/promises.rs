@@ -49,6 +49,19 @@ fn the_drivers_allocator_agrees_within_five_percent() {
     assert!((ratio - 1.0).abs() <= 0.05, "allocator {allocated}, ours {ours}, ratio {ratio:.3}");
 }
 
+/// wgpu copies what is uploaded, and would keep the copies until the first submission, when the
+/// plan's other buffers are there, too.
+#[test]
+fn the_drivers_allocator_has_the_weights_once_after_a_load() {
+    let (gpu, vae, _) = load("sd15_128");
+    let (held, ours) = (|| gpu.allocator_bytes().expect("Vulkan and DX12 tell").0, gpu.ledger().current().0);
+    // Buffers are rounded up, and small ones by much.
+    let rounded = ours + ours / 20;
+    assert!(ours > 10 << 20 && held() <= rounded, "allocator {}, ours {ours}", held());
+    drop(vae);
+    assert!(held() < 1 << 20, "allocator {} after the drop", held());
+}
+
 #[test]
 fn a_second_decode_compiles_and_allocates_nothing() {
     let (gpu, mut vae, latents) = load("toy_odd");
