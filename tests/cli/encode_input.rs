@@ -38,6 +38,28 @@ fn what_is_not_encoded_as_it_is_is_said() {
     assert!(stderr.contains("scaled to 8x8, as 9x9 is no multiple of 2 pixels"), "{stderr}");
 }
 
+/// Tests names that look like patterns of numbered pictures: those of downloads.
+#[test]
+fn a_file_that_is_there_is_no_pattern() {
+    let folder = Folder::of_both();
+    let bytes = png(&levels(), 20, 18, ExtendedColorType::Rgb8);
+    folder.write("plain.png", &bytes);
+    folder.encode(&["--image", "plain.png", "-o", "plain.npy"]).ok();
+    std::fs::create_dir(folder.path("photos")).unwrap();
+    for name in ["my%20dog.png", "100%done.png"] {
+        folder.write(name, &bytes);
+        folder.write(&format!("photos/{name}"), &bytes);
+        folder.encode(&["--image", name, "-o", "out.npy"]).ok();
+        assert!(folder.read("out.npy") == folder.read("plain.npy"), "{name}");
+    }
+    folder.encode(&["--image", "photos", "-o", "latents", "--report", "latents/report.json"]).ok();
+    for file in ["latents/my%20dog.safetensors", "latents/100%done.safetensors", "latents/report.json"] {
+        assert!(folder.path(file).is_file(), "{file}");
+    }
+    let text = ["pattern my%20dogs.png", "%% for a percent sign", "%20d"];
+    folder.encode(&["--image", "my%20dogs.png", "-o", "out.npy"]).failed("no such file", 1, &text);
+}
+
 /// Encodes a file `name` of these bytes, which must fail with `words` before a file is written.
 #[track_caller]
 fn refused_with(name: &str, bytes: &[u8], more: &[&str], words: &[&str]) {

@@ -189,7 +189,6 @@ fn bad_reports_and_arguments_are_refused_and_nothing_is_written() {
     quick(&["-o", "no/such/folder/x.json"]).failed("folder", 1, &["no/such/folder/x.json"]);
     quick(&["--html", "model"]).failed("a folder", 1, &["model"]);
     quick(&["-o", "x", "--html", "x"]).failed("one file twice", 1, &["--html", "a different file than --output names"]);
-    quick(&["-o", "-", "--html", "-"]).failed("stdout twice", 1, &["--html", "a different file than --output names"]);
     quick(&["--through", "no-such-program"]).failed("no program", 1, &["no-such-program"]);
     let merge = ["memory", "--merge", "report.json", "--html", "report.json"];
     folder.run_without_adapter(&merge).failed("onto itself", 1, &["--html", "a different file than --merge names"]);
@@ -279,4 +278,21 @@ fn budgets_are_compared_with_the_whole_plan() {
     plan(&["1KiB,2KiB"]).failed("nothing fits", 1, &["smallest budget found", "2.0 KiB"]);
     plan(&["1GiB", "--svg", "x.png"]).failed("no svg", 1, &["--svg", ".svg", "x.png"]);
     assert_eq!(plan(&["1GiB", "--memory-budget", "1GiB"]).code, Some(2));
+}
+
+/// Tests outputs that would replace a model, or mix with the table, or cannot be files.
+#[test]
+fn outputs_that_lose_something_are_refused_first() {
+    let folder = Folder::new();
+    let weights = "model/diffusion_pytorch_model.safetensors";
+    let before = folder.read(weights);
+    let refused = |flag: &'static str, file: &str, words: &[&str]| {
+        folder.run(&[&QUICK[..], &[flag, file]].concat()).failed(file, 1, words);
+    };
+    for flag in ["--output", "--html"] {
+        refused(flag, weights, &[flag, "a different file than --models names"]);
+        refused(flag, "-", &[flag, "a file (--json prints the report)"]);
+        refused(flag, "results/", &["results/", "directory"]);
+    }
+    assert_eq!(folder.read(weights), before);
 }

@@ -152,6 +152,57 @@ fn clips_go_to_stdout_as_y4m_only() {
     piped(&folder, "clip.y4m", &encoding(&["-o", "encoded.npy"])).ok();
 }
 
+/// Tests a name of stdout where stdout is a file with other lines in it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_to_dev_stdout_replaces_no_file() {
+    let folder = Folder::new();
+    folder.write("log", b"earlier\n");
+    std::os::unix::fs::symlink("/dev/stdout", folder.path("link.json")).unwrap();
+    for report in ["/dev/stdout", "/proc/self/fd/1", "link.json"] {
+        let log = File::options().append(true).open(folder.path("log")).unwrap();
+        let args = ["decode", "--model", "model", "--latents", LATENTS, "-o", "out.png", "--report", report];
+        assert!(folder.command(&args).stdout(log).stderr(Stdio::null()).status().unwrap().success());
+    }
+    let text = String::from_utf8(folder.read("log")).unwrap();
+    assert!(text.starts_with("earlier\n{"), "{text}");
+    let count = |words| text.matches(words).count();
+    assert_eq!((count("\"measured_peak_bytes\""), count("wrote out.png")), (3, 3), "{text}");
+}
+
+/// Tests that checking the output does not end it for the reader of a pipe.
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_gets_all_of_the_output() {
+    let folder = Folder::new();
+    folder.decode(&["-o", "out.png"]).ok();
+    let pipe = folder.path("pipe.png");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
+    folder.decode(&["-o", "pipe.png"]).ok();
+    let pixels = |bytes: &[u8]| image::load_from_memory(bytes).unwrap().to_rgb8();
+    assert!(pixels(&reader.wait_with_output().unwrap().stdout) == pixels(&folder.read("out.png")));
+}
+
+/// Tests pictures and floats that can be read only once, as from `<(command)` in a shell.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_image_may_come_from_a_pipe_by_its_name() {
+    let folder = Folder::new();
+    folder.write_weights(&weights_of_both());
+    folder.write("photo.png", &png(&[200; 20 * 18 * 3], 20, 18, ExtendedColorType::Rgb8));
+    folder.decode(&["-o", "floats.npy"]).ok();
+    for input in ["photo.png", "floats.npy"] {
+        let args = |image, out| ["encode", "--model", "model", "--image", image, "--precision", "f32", "-o", out];
+        folder.run(&args(input, "wanted.npy")).ok();
+        let mut cat = Command::new("cat").arg(folder.path(input)).stdout(Stdio::piped()).spawn().unwrap();
+        let mut encode = folder.command(&args("/dev/stdin", "found.npy"));
+        finish(encode.stdin(cat.stdout.take().unwrap())).ok();
+        cat.wait().unwrap();
+        assert!(folder.read("found.npy") == folder.read("wanted.npy"), "{input}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_has_enough_is_no_panic() {

@@ -18,9 +18,9 @@ use wgvae::{Error, Result};
 ///
 /// On Linux it has no name until then, so not even SIGKILL leaves anything behind. If the file
 /// system does not support that, it lies beside its place under a temporary name. Output to
-/// something that is not a file (a pipe, `/dev/stdout`) is kept in memory and written at the end.
-/// Output of [`Self::stdout`] goes to a temporary file without a name first. A symbolic link stays
-/// a link. A new file takes over the permissions of the file that it replaces.
+/// something that is not a file, such as a named pipe, is kept in memory and written at the end.
+/// Output to stdout, also by the name `/dev/stdout`, goes to a temporary file without a name first.
+/// A symbolic link stays a link. A new file takes over the permissions of the replaced file.
 #[derive(Debug)]
 pub struct PartFile {
     path: PathBuf,
@@ -61,6 +61,9 @@ impl PartFile {
     }
 
     fn replacing(path: &Path, begin: impl FnOnce(PathBuf) -> std::io::Result<Content>) -> Result<Self> {
+        if is_stdout(path) {
+            return Self::stdout();
+        }
         let content = replaceable(path).and_then(|target| match target {
             Some(target) => begin(target),
             None => Ok(Content::Memory(Cursor::new(Vec::new()))),
@@ -196,18 +199,49 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Checks, before long work, that `path` can be written, and leaves nothing behind. Fails if its
-/// folder is missing or not writable, or if it is a folder itself.
+/// folder is missing or not writable, or if it is a folder itself. Does not open a named pipe: its
+/// reader would take the end of the check for the end of the output.
 pub fn check_writable(path: &Path) -> Result<()> {
     let check = || match replaceable(path)? {
+        _ if is_stdout(path) => Ok(()),
         Some(target) => create_beside(&target)?.close(),
+        None if is_named_pipe(path)? => Ok(()),
         None => std::fs::OpenOptions::new().write(true).open(path).map(drop),
     };
     check().map_err(|source| Error::io(path.display(), source))
 }
 
+#[cfg(unix)]
+fn is_named_pipe(path: &Path) -> std::io::Result<bool> {
+    std::fs::metadata(path).map(|metadata| std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type()))
+}
+
+#[cfg(not(unix))]
+fn is_named_pipe(_path: &Path) -> std::io::Result<bool> {
+    Ok(false)
+}
+
+/// Returns true if `path` is, or links to, the system's name of this process's stdout. Where that
+/// leads to a file, the file must not be replaced: it may hold other lines.
+fn is_stdout(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        let folder = folder_of(&path).canonicalize().unwrap_or_default();
+        let is_of_descriptors = folder.ends_with("fd") && (folder.starts_with("/proc") || folder.starts_with("/dev"));
+        if is_of_descriptors {
+            return path.file_name().is_some_and(|name| name == "1");
+        }
+        let Ok(to) = std::fs::read_link(&path) else { return false };
+        path = folder.join(to);
+    }
+    false
+}
+
 /// Returns the path to put the file at, or `None` for something that exists and is not a file.
 fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
-    if path.file_name().is_none() {
+    // `Path` ignores separators at the end, and systems do not.
+    if path.file_name().is_none() || path.to_string_lossy().ends_with(std::path::is_separator) {
         return Err(ErrorKind::IsADirectory.into());
     }
     match std::fs::metadata(path) {

@@ -88,6 +88,22 @@ fn made_up_weights_have_what_clips_want() {
     }
 }
 
+/// Tests models whose plans depend on the number of latents: `HunyuanVideo` 1.5's keep keys and
+/// values of all frames, and the first frames of taecvx need it.
+#[test]
+fn clips_are_planned_for_their_length() {
+    let folder = Folder::new();
+    for (model, frames) in [("taecvx", "8"), ("hunyuan_video15", "5")] {
+        let args = ["--sizes", "32x16", "--frames", frames, "--precisions", "f16", "--device", "cpu", "--json"];
+        let report = folder.run(&[&["memory", "--models", model], &args[..]].concat()).json();
+        let [row] = rows(&report) else { panic!("{report}") };
+        assert_exact(row, frames.parse().unwrap());
+        let args = ["--size", "32x16", "--frames", frames, "--precision", "f16", "--limits", "cpu", "--json"];
+        let plan = folder.run(&[&["plan", "--family", model], &args[..]].concat()).json();
+        assert_eq!(row["predicted"]["peak"], plan["predicted_peak_bytes"], "{model}");
+    }
+}
+
 #[test]
 fn a_budget_that_no_clip_can_keep_is_a_row_with_its_reason() {
     let folder = Folder::for_video();

@@ -68,8 +68,8 @@ pub(super) struct DecodeArgs {
     /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
-    /// Take the latents as the VAE's own, already divided by the scaling factor; ComfyUI's are,
-    /// without saying so
+    /// Take the latents as the VAE's own, already divided by the scaling factor; ComfyUI's .latent
+    /// files need no option
     #[arg(long)]
     unscaled: bool,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub(super) struct DecodeArgs {
     bits: Option<Bits>,
     #[command(flatten)]
     device: DeviceArgs,
-    /// JSON report to write: the adapter, the plan, memory and the time of each step
+    /// JSON report to write: the adapter, the plan, memory and the GPU time of each stage
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Times to decode every image; the reported `seconds` are the median of all
@@ -110,7 +110,7 @@ pub(super) struct DecodeArgs {
 /// Checks everything that needs no GPU first, then loads the model, decodes, and writes.
 pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
-    stdio::check_report(args.report.as_deref())?;
+    stdio::check_report(args.report.as_deref(), &args.output)?;
     if args.latents.is_dir() {
         return folder::run(args, &interrupt).await;
     }

@@ -57,7 +57,7 @@ pub(super) struct EncodeArgs {
     size: SizeArgs,
     /// Frames to append until a clip has a frame count that the model takes (1, 5, 9 and so on;
     /// LTX-2: 1, 9, 17): the last frame again, or the last frames backwards. TAEHV's models need
-    /// none, and do not take mirror
+    /// none and do not take mirror, except taeh3, which takes 5, 22, 39 and so on
     #[arg(long, value_parser = by_name::<Pad>())]
     pad: Option<Pad>,
     /// Most frames of latents of a clip whose length is not known beforehand, from a pipe or
@@ -93,7 +93,7 @@ pub(super) struct EncodeArgs {
     budget: BudgetArgs,
     #[command(flatten)]
     device: DeviceArgs,
-    /// JSON report to write: the adapter, the plan, memory and the time of each step
+    /// JSON report to write: the adapter, the plan, memory and the GPU time of each stage
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Times to encode every image; the reported `seconds` are the median of all
@@ -107,7 +107,7 @@ pub(super) struct EncodeArgs {
 /// Checks everything that needs no GPU first, then loads the model, encodes, and writes.
 pub(super) async fn run(mut args: EncodeArgs) -> Result<String> {
     let interrupt = Interrupt::install();
-    stdio::check_report(args.report.as_deref())?;
+    stdio::check_report(args.report.as_deref(), &args.output)?;
     let from_folder = args.open_folders()?;
     args.size.check_tensor(&args.image)?;
     if let Some(name) = args.clip().await? {

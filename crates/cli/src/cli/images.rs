@@ -96,12 +96,13 @@ impl SizeArgs {
     /// For a file that is no image, sizes that the model does not take, and values that are not
     /// finite.
     pub(super) async fn open(&self, path: &Path, taken: Taken) -> Result<ImageFile> {
-        let content = if stdio::is_meant(path) {
-            let (name, bytes) = (Path::new(stdio::STDIN), stdio::read()?);
+        let content = if let Some(bytes) = stdio::read_pipe(path)? {
+            let name = if stdio::is_meant(path) { Path::new(stdio::STDIN) } else { path };
             if PictureFile::begins(&bytes) {
                 self.picture(name, PictureFile::from_bytes(name, bytes)?, taken)?
             } else {
-                Content::Floats(self.floats(name, &MemorySource::new(stdio::STDIN, bytes), taken).await?)
+                let source = MemorySource::new(name.display().to_string(), bytes);
+                Content::Floats(self.floats(name, &source, taken).await?)
             }
         } else if PictureFile::is_picture(path)? {
             self.picture(path, PictureFile::open(path)?, taken)?

@@ -19,7 +19,7 @@ pub(super) use self::child::COMMAND as JOB_COMMAND;
 pub(super) use self::job::{JobArgs, run as run_job};
 use super::interrupt::Interrupt;
 use super::paths::{NamedPath, check_replaced};
-use super::{by_name, parse_bytes, parse_size};
+use super::{by_name, parse_bytes, parse_size, stdio};
 
 #[derive(Debug, Args)]
 pub(super) struct MemoryArgs {
@@ -96,12 +96,26 @@ pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
 /// Fails early for an output that cannot be written, or that would replace an input or another
 /// output.
 fn check_paths(args: &MemoryArgs) -> Result<()> {
-    let inputs: Vec<NamedPath<'_>> = args.merge.iter().map(|path| ("--merge", path.as_path())).collect();
+    let models: Vec<PathBuf> = if args.merge.is_empty() { model_files(&args.models) } else { Vec::new() };
+    let models = models.iter().map(|path| ("--models", path.as_path()));
+    let inputs: Vec<NamedPath<'_>> = args.merge.iter().map(|path| ("--merge", path.as_path())).chain(models).collect();
     let outputs = [("--output", &args.output), ("--html", &args.html)];
     let outputs = outputs.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?)));
     let outputs: Vec<NamedPath<'_>> = outputs.collect();
+    if let Some((flag, _)) = outputs.iter().find(|(_, path)| stdio::is_meant(path)) {
+        return Err(Error::input(*flag, "a file (--json prints the report)", "-"));
+    }
     check_replaced(&inputs, &outputs)?;
     outputs.iter().try_for_each(|(_, path)| check_writable(path))
+}
+
+/// Returns the files that `models` name, and those in folders.
+fn model_files(models: &[String]) -> Vec<PathBuf> {
+    let files_of = |model: &String| match std::fs::read_dir(model) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+        Err(_) => vec![PathBuf::from(model)],
+    };
+    models.iter().flat_map(files_of).collect()
 }
 
 fn to_json<T: serde::Serialize>(reports: &T) -> Result<String> {

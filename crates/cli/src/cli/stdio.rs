@@ -25,14 +25,34 @@ pub(super) fn is_meant(path: &Path) -> bool {
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] if stdin is empty; [`Error::Input`] above 4 GiB.
 pub(super) fn read() -> Result<Vec<u8>> {
+    read_all(STDIN, std::io::stdin().lock())
+}
+
+/// Reads all of stdin, or of a pipe or device at `path`, which can be read only once and in order.
+/// Returns `None` for a file.
+///
+/// # Errors
+/// See [`read`].
+pub(super) fn read_pipe(path: &Path) -> Result<Option<Vec<u8>>> {
+    if is_meant(path) {
+        return read().map(Some);
+    }
+    let failed = |source| Error::io(path.display(), source);
+    let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+    if kind.is_file() || kind.is_dir() {
+        return Ok(None);
+    }
+    read_all(&path.display().to_string(), std::fs::File::open(path).map_err(failed)?).map(Some)
+}
+
+fn read_all(name: &str, from: impl std::io::Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
-    read.map_err(|source| Error::io(STDIN, source))?;
+    from.take(MOST + 1).read_to_end(&mut bytes).map_err(|source| Error::io(name, source))?;
     if bytes.is_empty() {
-        return Err(Error::format(STDIN, "it is empty"));
+        return Err(Error::format(name, "it is empty"));
     }
     if bytes.len() as u64 > MOST {
-        return Err(Error::input(STDIN, format!("at most {}", wgvae::Bytes(MOST)), "more"));
+        return Err(Error::input(name, format!("at most {}", wgvae::Bytes(MOST)), "more"));
     }
     Ok(bytes)
 }
@@ -56,10 +76,12 @@ pub(super) fn check_no_terminal() -> Result<()> {
     Ok(())
 }
 
-/// Fails for a report on stdout, which is already used for text or pictures.
-pub(super) fn check_report(report: Option<&Path>) -> Result<()> {
+/// Fails for a report on stdout, which is already used for text or pictures, and for one that
+/// cannot be written. It may lie in the folder `output` that is not there yet.
+pub(super) fn check_report(report: Option<&Path>, output: &Path) -> Result<()> {
     match report {
         None => Ok(()),
+        Some(path) if path.parent() == Some(output) && output.extension().is_none() && !output.exists() => Ok(()),
         Some(path) if is_meant(path) => Err(Error::input("--report", "a file (--json prints the facts)", "-")),
         Some(path) => wgvae_media::part_file::check_writable(path),
     }

@@ -44,6 +44,9 @@ impl Tuned {
 
     /// Adds the result for `gpu` and rewrites the file.
     pub(super) fn keep(&mut self, gpu: &Gpu, tuning: Tuning) -> Result<()> {
+        // Another process may have added its result since.
+        let now = std::fs::read_to_string(&self.path).ok().and_then(|text| serde_json::from_str(&text).ok());
+        self.known = now.unwrap_or_default();
         self.known.insert(gpu.tuning_key(), tuning);
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder).map_err(|source| Error::io(folder.display(), source))?;

@@ -63,8 +63,8 @@ pub(super) struct ViewArgs {
     /// `latent_tensor`]
     #[arg(long, value_name = "NAME")]
     tensor: Option<String>,
-    /// Take the latents as the VAE's own, already divided by the scaling factor; ComfyUI's are,
-    /// without saying so
+    /// Take the latents as the VAE's own, already divided by the scaling factor; ComfyUI's .latent
+    /// files need no option
     #[arg(long)]
     unscaled: bool,
     #[command(flatten)]
@@ -111,6 +111,9 @@ impl ViewArgs {
 
     /// Makes a picture by the linear map of a family.
     async fn map(&self, source: &dyn ByteSource, frame: &Frame) -> Result<Shown> {
+        if self.border.border.is_some() {
+            return Err(Error::input("--border", "--model beside it: a linear map has no borders", "no --model"));
+        }
         let family = family_of(source, self.family.as_deref(), frame).await?;
         let picture = preview(&frame.latents, &family.name, self.preview).map_err(|error| self.named(error))?;
         Ok(Shown { picture, text: format!("linear preview of {}{}", family.name, family.why) })

@@ -7,7 +7,10 @@ use wgvae::{Error, Result};
 use super::pattern::Pattern;
 
 /// Endings of videos that `ffmpeg` reads for us. Other formats can come as y4m through a pipe.
-const VIDEOS: &[&str] = &["mp4", "webm", "mov", "gif", "mkv", "avi", "m4v", "flv", "wmv", "mpg", "mpeg", "ts"];
+const VIDEOS: &[&str] = &[
+    "mp4", "webm", "mov", "gif", "mkv", "avi", "m4v", "flv", "wmv", "mpg", "mpeg", "ts", "m2ts", "mts", "3gp", "asf",
+    "m2v", "ogv", "mxf", "ivf", "dv", "h264", "h265", "hevc", "obu", "apng",
+];
 
 /// The source or the target of frames.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -64,6 +64,10 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> Result<std::process::ExitSt
     let failed = |source| Error::io("process of a measurement", source);
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
+            // Ctrl-C ends the child, too, and the flag may be set a little later.
+            if status.code().is_none() {
+                std::thread::sleep(2 * LOOK);
+            }
             return if interrupt.cancel().load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(status) };
         }
         if interrupt.cancel().load(Ordering::Relaxed) {

@@ -172,7 +172,8 @@ async fn encode(device: &Device, vae: &mut Vae, request: &wgvae::Request) -> Res
 /// Decodes a clip of made-up latents, the same in each frame. Drops its pictures as they arrive.
 async fn decode_clip(device: &Device, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
     let (parts, latents) = (parts(vae.config(), request.direction, *frames)?, made_up_latents(vae, request)?);
-    let options = DecodeOptions { memory_budget: request.memory_budget, ..DecodeOptions::default() };
+    let &wgvae::Request { memory_budget, clip_latents, .. } = request;
+    let options = DecodeOptions { memory_budget, clip_latents, ..DecodeOptions::default() };
     let start = Instant::now();
     let mut clip = vae.decode_clip(request.size, request.latents, PixelFormat::Rgba8, &options).await?;
     let mut times = Times { prepare: start.elapsed().as_secs_f64(), ..Times::default() };
@@ -191,7 +192,8 @@ async fn decode_clip(device: &Device, vae: &mut Vae, Job { request, frames, .. }
 /// Encodes a clip of made-up pictures.
 async fn encode_clip(device: &Device, vae: &mut Vae, Job { request, frames, .. }: &Job) -> Result<Measured> {
     let (parts, channels) = (parts(vae.config(), request.direction, *frames)?, vae.config().in_channels);
-    let options = EncodeOptions { memory_budget: request.memory_budget, ..EncodeOptions::default() };
+    let &wgvae::Request { memory_budget, clip_latents, .. } = request;
+    let options = EncodeOptions { memory_budget, clip_latents, ..EncodeOptions::default() };
     let start = Instant::now();
     let mut clip = vae.encode_clip(request.size, &options).await?;
     let mut times = Times { prepare: start.elapsed().as_secs_f64(), ..Times::default() };

@@ -94,7 +94,12 @@ fn cases<'a>(args: &MemoryArgs, operation: Direction, candidates: &'a [Candidate
                 let image = request_for(operation, "--sizes", size, &candidate.config, space)?;
                 for &frames in &args.frames {
                     let budgets = std::iter::once(None).chain(args.budgets.iter().copied().map(Some));
-                    let request = if frames > 1 { image.of_clip() } else { image };
+                    let request = if frames > 1 {
+                        let clip_latents = u32::try_from(parts(&candidate.config, operation, frames)?).ok();
+                        wgvae::Request { clip_latents, ..image.of_clip() }
+                    } else {
+                        image
+                    };
                     cases.extend(budgets.map(|memory_budget| {
                         let request = wgvae::Request { memory_budget, ..request };
                         Case { candidate, precision, size, frames, request }
