@@ -331,6 +331,10 @@ def test_borders_are_those_of_the_convolutions(tmp_path: Path) -> None:
     swap(pipe, device="cpu", precision="f32")
     assert pipe.vae.vae.config["padding_mode"] == "reflect"
     assert np.abs(run(pipe, SD) - expected).max() < NOISE["float32"]
+    assert np.array_equal(run(sd_pipeline(pipe.vae.to_torch()), SD), expected)
+    pipe.vae.save_pretrained(tmp_path / "again")
+    again = AutoencoderKL.from_pretrained(tmp_path / "again", device="cpu", precision="f32")
+    assert np.abs(run(sd_pipeline(again), SD) - expected).max() < NOISE["float32"]
     own.decoder.conv_in.padding_mode = "circular"
     with pytest.raises(InputError, match="model: expected convolutions of one padding_mode, found circular, reflect"):
         swap(sd_pipeline(own), device="cpu", precision="f32")

@@ -13,6 +13,7 @@ import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +32,8 @@ from safetensors.numpy import load_file  # noqa: E402
 
 import wgvae  # noqa: E402
 from wgvae.ray import decode_dataset, encode_dataset  # noqa: E402
-from wgvae.ray._actors import _may_be_on_cores  # noqa: E402
+from wgvae.ray import _actors  # noqa: E402
+from wgvae.ray._actors import Encoder, _may_be_on_cores  # noqa: E402
 from wgvae.ray._sources import list_shards, pictures_of  # noqa: E402
 
 GPU = {"wgpu": 1.0}
@@ -131,6 +133,44 @@ def test_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
     picture(99).save(folder / "new.png")
     with pytest.raises(wgvae.errors.InputError, match="source"):
         encode_dataset(folder, output, model=DEMO, shard_rows=20, resources=GPU)
+
+
+def test_a_source_is_named_from_the_callers_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = encode_dataset(folder.name, "latents", model=DEMO, shard_rows=50, device="cpu", resources=GPU)
+    assert (report.images, report.errors) == (50, [])
+    monkeypatch.chdir(folder)
+    assert encode_dataset(".", "../latents", model=DEMO, shard_rows=50, device="cpu", resources=GPU).resumed == 1
+
+
+def test_pictures_are_read_in_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shard,) = list_shards(str(folder / "0"), 100, latents=False)
+    (folder / "0" / shard.members[3]).write_bytes(b"no picture")
+    actor = Encoder.__new__(Encoder)
+    actor.job = {"size": None, "image_column": "", "id_column": None}
+    # A step of two latents, as in FIBO 2.
+    actor.vae = SimpleNamespace(facts={"latent_factor": [8, 8], "image_step": [16, 8]}, config={"in_channels": 3})  # type: ignore[assignment]
+    monkeypatch.setattr(_actors, "_BATCH_BYTES", 3 * 16 * 16 * 3)
+    errors: list[dict[str, Any]] = []
+    batches = [list(batch) for batch in actor.batches(shard, errors)]
+    assert [len(batch) for batch in batches] == [3, 3, 3, 3, 3, 1]
+    read = [row["id"] for batch in batches for row, _ in batch]
+    assert read == [name for name in shard.members if name != shard.members[3]]
+    assert [error["id"] for error in errors] == [shard.members[3]]
+    assert {image.shape for batch in batches for _, image in batch} == {(16, 16, 3)}
+
+
+def test_a_bad_row_does_not_end_a_decode(tmp_path: Path) -> None:
+    latents = np.zeros((16, 2, 3), "<f4")
+    names = ["/absolute", "short", "flat", "good"]
+    shapes = [[16, 2, 3], [16, 2, 3], [96], [16, 2, 3]]
+    stored = [latents.tobytes(), b"1234", latents.tobytes(), latents.tobytes()]
+    (tmp_path / "latents").mkdir()
+    table = pa.table({"id": names, "latents": stored, "shape": shapes, "dtype": ["<f4"] * 4})
+    pq.write_table(table, tmp_path / "latents" / "all.parquet")
+    report = decode_dataset(tmp_path / "latents", tmp_path / "pictures", model=DEMO, format="folder", device="cpu", resources=GPU)
+    assert [path.name for path in (tmp_path / "pictures").glob("*.png")] == ["good.png"]
+    assert sorted(error["id"] for error in report.errors) == ["/absolute", "flat", "short"]
 
 
 @pytest.mark.parametrize("device", ["gpu", "cpu"])

@@ -87,7 +87,7 @@ def adapters() -> list[Adapter]:
 class Plan:
     """The memory and time that a decode or an encode takes, known before anything is allocated.
 
-    ``str(plan)`` is the text that ``wgvae plan`` prints. In tiles, ``seconds``, ``macs`` and
+    ``str(plan)`` is the table of the plan, as ``wgvae plan`` prints it for an image. In tiles, ``seconds``, ``macs`` and
     ``transferred_bytes`` are those of all tiles; ``text``, and the stages in ``facts``, are those of
     the tile that takes the most memory.
     """
@@ -109,12 +109,12 @@ class Plan:
     macs: int
     """Multiply-adds. For a clip: one part."""
     facts: list[dict[str, Any]]
-    """All facts, as ``wgvae plan --json`` prints them.
+    """All facts, by the names of ``wgvae plan --json`` for an image, without ``limits``.
 
     A clip has two items: its first part and its other parts.
     """
     text: str
-    """Text that ``wgvae plan`` prints."""
+    """Table of the plan, as ``wgvae plan`` prints it for an image, without its last line."""
 
     def __str__(self) -> str:
         return self.text
@@ -269,8 +269,8 @@ class Vae:
             not multiplied with it.
         unscaled
             True if the latents are in the VAE's own scale, already divided by the model's scaling
-            factor. Diffusers' ``vae.decode`` takes such latents, and ComfyUI has them. A tiny
-            autoencoder itself takes the diffusion model's scale. For it, the latents are those of
+            factor. Diffusers' ``vae.decode`` takes such latents, and ComfyUI has them, except for
+            FLUX.2, LTX-2 and SeedVR2. A tiny autoencoder itself takes the diffusion model's scale. For it, the latents are those of
             the big VAE that it replaces, which ``family`` or the file's name tells.
         memory_budget
             Limit of the device's memory, in bytes or as text such as "2GiB". The result is the same
@@ -613,7 +613,7 @@ class Clip:
         Parameters
         ----------
         frames
-            1, 5, 9 and so on frames of one size (LTX-2: 1, 9, 17), or any number for TAEHV's models: uint8 ``[f, h, w, 3]``, floats
+            1, 5, 9 and so on frames of one size (LTX-2: 1, 9, 17), or any number for TAEHV's models (``taeh3``: 5, 22, 39): uint8 ``[f, h, w, 3]``, floats
             ``[1, 3, f, h, w]`` of -1 to 1, or a list of PIL images. If a side is no multiple of
             ``facts["image_step"][unscaled]``, the middle of uint8 and PIL images is encoded. Floats
             are encoded as they are.

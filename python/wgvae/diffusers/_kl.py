@@ -24,7 +24,8 @@ class EngineModelKL(EngineModel):
         """Decodes latents ``z`` to ``sample`` of ``dtype``, with values of about -1 to 1.
 
         Images: ``[n, c, h, w]`` to ``[n, 3, f h, f w]``, with 4 channels for a model with opacity.
-        Models for video: ``[n, c, t, h, w]`` to ``[n, 3, frames, f h, f w]``, clamped to -1 to 1.
+        Models for video: ``[n, c, t, h, w]`` to ``[n, 3, frames, f h, f w]``, clamped to -1 to 1
+        except for HunyuanVideo 1.5.
         ``f`` is the compression ratio. ``generator`` is ignored, as in diffusers' class. Errors
         are those of :meth:`wgvae.Vae.decode`.
         """

@@ -249,6 +249,9 @@ class Loadable:
     def to_torch(self) -> Any:
         """Returns diffusers' own model with this model's weights, in ``dtype``, on the CPU.
 
+        Its convolutions have this model's border, and its config has it as ``padding_mode``, which
+        diffusers ignores and wgvae reads.
+
         Raises
         ------
         OSError, ValueError
@@ -272,6 +275,12 @@ class Loadable:
         own.register_to_config(
             **{name: value for name, value in self.config.items() if not name.startswith("_")}
         )
+        border = self.vae.config.get("padding_mode", "zeros")
+        if border != "zeros":
+            own.register_to_config(padding_mode=border)
+            for part in own.modules():
+                if isinstance(part, torch.nn.Conv2d) and any(part.padding):
+                    part.padding_mode = border
         return own
 
     def save_pretrained(

@@ -123,7 +123,10 @@ def _replacement(
 
 def _stored(own: Any, engine: dict[str, Any]) -> Vae | None:
     """Opens the folder that ``own`` was loaded from, if it holds the weights of ``own``."""
-    folder = Path(own.config.get("_name_or_path") or "")
+    name = own.config.get("_name_or_path")
+    if not name:
+        return None
+    folder = Path(name)
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         return None
     vae = Vae.from_pretrained(folder, **(border_of(own) | engine))

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,16 @@ from filelock import FileLock, Timeout
 
 import wgvae
 from wgvae._arrays import Array, wrong
-from wgvae.errors import InputError, NoAdapterError, NotFiniteError
-from wgvae.ray._files import put_images, put_json, put_latents, sha256
+from wgvae.errors import BudgetError, InputError, NoAdapterError, NotFiniteError, TooLargeError
+from wgvae.ray._files import put_images, put_json, put_latents, safe, sha256
 from wgvae.ray._pictures import BAD, opened, png
 from wgvae.ray._sources import Shard, latents_of, pictures_of
+
+# Errors of a single picture. The job goes on without it.
+_OF_ONE = (BudgetError, InputError, NotFiniteError, TooLargeError)
+
+# A batch of decoded pictures ends with the one that reaches so many bytes.
+_BATCH_BYTES = 1 << 29
 
 
 class Actor:
@@ -97,39 +102,54 @@ class Encoder(Actor):
     """An actor that encodes pictures to latents."""
 
     def try_out(self) -> None:
-        side = 8 * self.vae.facts["latent_factor"][0]
+        side = 8 * self.vae.facts["image_step"][0]
         height, width = self.job["size"] or (side, side)
         self.encoded(np.zeros((height, width, self.vae.config["in_channels"]), np.uint8), "0" * 16)
 
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
-        job, factor, channels = self.job, int(self.vae.facts["latent_factor"][0]), int(self.vae.config["in_channels"])
-        size = None if job["size"] is None else (int(job["size"][0]), int(job["size"][1]))
-        pictures: list[tuple[dict[str, Any], Array]] = []
         errors: list[dict[str, Any]] = []
+        rows, made, busy = [], {}, 0.0
+        for pictures in self.batches(shard, errors):
+            # Sorted by size, so that each size of a batch is planned and allocated only once.
+            for row, picture in sorted(pictures, key=lambda pair: pair[1].shape[:2]):
+                start = time.perf_counter()
+                try:
+                    latents = self.encoded(picture, row["sha256"])
+                except _OF_ONE as error:
+                    errors.append(_error(row["id"], error))
+                    continue
+                busy += time.perf_counter() - start
+                made[row["id"]] = latents.astype(self.job["dtype"], copy=False)
+                rows.append(row)
+            # Before the next batch is read.
+            pictures.clear()
+        rows.sort(key=lambda row: row["id"])
+        put_latents(self.output, shard.name, self.job["format"], [(row["id"], made[row["id"]]) for row in rows])
+        return rows, errors, busy
+
+    def batches(self, shard: Shard, errors: list[dict[str, Any]]) -> Iterator[list[tuple[dict[str, Any], Array]]]:
+        """Reads the shard's pictures in batches: a row of the record, and uint8 ``[h, w, c]``.
+
+        Adds those that cannot be read to ``errors``.
+        """
+        job, step, channels = self.job, int(self.vae.facts["image_step"][0]), int(self.vae.config["in_channels"])
+        size = None if job["size"] is None else (int(job["size"][0]), int(job["size"][1]))
+        batch: list[tuple[dict[str, Any], Array]] = []
+        held = 0
         for name, content in pictures_of(shard, job["image_column"], job["id_column"]):
             try:
                 if isinstance(content, Exception):
                     raise content
-                picture, done = opened(content, size, factor, channels)
+                picture, done = opened(content, size, step, channels)
             except BAD as error:
-                errors.append({"id": name, "error": f"{type(error).__name__}: {error}"})
-            else:
-                pictures.append(({"id": name, "sha256": sha256(content), **done}, picture))
-        rows, made, busy = [], {}, 0.0
-        # Sorted by size, so that each size is planned and allocated only once.
-        for row, picture in sorted(pictures, key=lambda pair: pair[1].shape[:2]):
-            start = time.perf_counter()
-            try:
-                latents = self.encoded(picture, row["sha256"])
-            except (InputError, NotFiniteError) as error:
-                errors.append({"id": row["id"], "error": f"{type(error).__name__}: {error}"})
+                errors.append(_error(name, error))
                 continue
-            busy += time.perf_counter() - start
-            made[row["id"]] = latents.astype(job["dtype"], copy=False)
-            rows.append(row)
-        rows.sort(key=lambda row: row["id"])
-        put_latents(self.output, shard.name, job["format"], [(row["id"], made[row["id"]]) for row in rows])
-        return rows, errors, busy
+            batch.append(({"id": name, "sha256": sha256(content), **done}, picture))
+            held += picture.nbytes
+            if held >= _BATCH_BYTES:
+                yield batch
+                batch, held = [], 0
+        yield batch
 
     def encoded(self, picture: Array, content: str) -> Array:
         """Returns latents ``[c, h, w]`` of a picture whose file has the SHA-256 ``content``.
@@ -153,22 +173,29 @@ class Decoder(Actor):
         images: list[tuple[str, bytes]] = []
         errors: list[dict[str, Any]] = []
         busy = 0.0
-        by_shape = sorted(latents_of(shard), key=lambda pair: pair[1].shape)
-        for _, group in groupby(by_shape, key=lambda pair: pair[1].shape):
-            for name, latents in group:
-                start = time.perf_counter()
-                try:
-                    if latents.ndim != 3:
-                        raise wrong("latents", "a shape [c, h, w]", str(list(latents.shape)))
-                    picture = self.vae.decode(latents, memory_budget=self.job["memory_budget"])[0]
-                except (InputError, NotFiniteError) as error:
-                    errors.append({"id": name, "error": f"{type(error).__name__}: {error}"})
-                    continue
-                busy += time.perf_counter() - start
-                images.append((name, png(picture)))
+        # Sorted by shape, so that each shape is planned and allocated only once.
+        for name, latents in sorted(latents_of(shard), key=lambda pair: np.shape(pair[1])):
+            start = time.perf_counter()
+            try:
+                if isinstance(latents, Exception):
+                    raise latents
+                safe(name)
+                if latents.ndim != 3:
+                    raise wrong("latents", "a shape [c, h, w]", str(list(latents.shape)))
+                picture = self.vae.decode(latents, memory_budget=self.job["memory_budget"])[0]
+            except (*_OF_ONE, TypeError, ValueError) as error:
+                errors.append(_error(name, error))
+                continue
+            busy += time.perf_counter() - start
+            images.append((name, png(picture)))
         images.sort()
         put_images(self.output, shard.name, self.job["format"], images)
         return [{"id": name, "sha256": sha256(image)} for name, image in images], errors, busy
+
+
+def _error(name: str, error: Exception) -> dict[str, Any]:
+    """Returns what the record says of a picture that is left out."""
+    return {"id": name, "error": f"{type(error).__name__}: {error}"}
 
 
 def _may_be_on_cores(settings: dict[str, Any], adapter: str | int | None) -> bool:
@@ -186,7 +213,7 @@ def _claim(device: str, adapter: str | int | None) -> tuple[str | int | None, Fi
     Raises
     ------
     InputError
-        If all discrete GPUs are taken.
+        If this user's processes have taken all discrete GPUs.
     """
     if device == "cpu" or adapter is not None:
         return adapter, None
@@ -198,7 +225,8 @@ def _claim(device: str, adapter: str | int | None) -> tuple[str | int | None, Fi
     if not cards:
         return None, None
     for index in cards:
-        lock = FileLock(Path(tempfile.gettempdir()) / f"wgvae-adapter-{index}.lock")
+        # Users cannot open each other's files in a shared folder.
+        lock = FileLock(Path(tempfile.gettempdir()) / f"wgvae-{os.getuid()}-adapter-{index}.lock")
         try:
             lock.acquire(blocking=False)
         except Timeout:

@@ -282,7 +282,8 @@ def _begun(actor: type[Actor], job: dict[str, Any], known: dict[str, Any], shard
     # Place and memory do not change the results on one kind of device.
     kept = {name: value for name, value in job.items() if name not in ("output", "model", "threads", "adapter", "memory_budget")}
     listed = sha256("\n".join(shard.to_json() for shard in shards).encode())
-    return {"wgvae": wgvae.__version__, "task": actor.__name__, "model": {"files": files, "config": known["config"]}, "settings": kept, "source": listed}
+    model = {"files": files, "config": known["config"]}
+    return {"wgvae": wgvae.__version__, "task": actor.__name__, "model": model, "settings": kept, "source": shards[0].root, "shards": listed}
 
 
 def _settle(path: Path, begun: dict[str, Any]) -> None:

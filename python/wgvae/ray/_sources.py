@@ -28,7 +28,7 @@ class Shard:
     kind: str
     """``files``, ``tar``, ``parquet`` or ``safetensors``."""
     root: str
-    """Path of the source's folder."""
+    """Absolute path of the source's folder."""
     members: tuple[str, ...]
     """Paths of files below ``root``. For ``parquet`` one file."""
     group: int = 0
@@ -54,7 +54,8 @@ def list_shards(source: str, shard_rows: int, latents: bool) -> list[Shard]:
     InputError
         If there is no such path, no usable file, or files of several kinds.
     """
-    path = Path(source)
+    # Workers run in another folder than the driver.
+    path = Path(source).absolute()
     if not path.exists():
         raise wrong("source", "a folder or a file", f"{source}, where there is nothing")
     root = path if path.is_dir() else path.parent
@@ -113,12 +114,15 @@ def _of_tar(shard: Shard) -> Iterator[tuple[str, bytes | Exception]]:
         yield f"{member}/...", error
 
 
-def latents_of(shard: Shard) -> Iterator[tuple[str, Array]]:
-    """Yields the id and the latents ``[c, h, w]`` of each row."""
+def latents_of(shard: Shard) -> Iterator[tuple[str, Array | Exception]]:
+    """Yields the id of each row, and its latents ``[c, h, w]`` or the exception of reading them."""
     path = Path(shard.root) / shard.members[0]
     if shard.kind == "safetensors":
         yield from sorted(load_file(path).items())
         return
     table = pq.ParquetFile(path).read_row_group(shard.group, columns=["id", "latents", "shape", "dtype"])
     for item in table.to_pylist():
-        yield item["id"], np.frombuffer(item["latents"], np.dtype(item["dtype"])).reshape(item["shape"])
+        try:
+            yield item["id"], np.frombuffer(item["latents"], np.dtype(item["dtype"])).reshape(item["shape"])
+        except (TypeError, ValueError) as error:
+            yield item["id"], error
