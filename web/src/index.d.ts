@@ -263,8 +263,8 @@ export interface ModelOptions extends DeviceOptions {
   precision?: 'auto' | 'f16' | 'f32' | 'fast';
   /**
    * True if the latents are already divided by the model's scaling factor. Default: false, latents
-   * are scaled as the diffusion model leaves them. The latents in ComfyUI's .latent files (a tensor
-   * `latent_tensor`) are always unscaled.
+   * are scaled as the diffusion model leaves them. ComfyUI's .latent files (a tensor
+   * `latent_tensor`) are read in the scale that ComfyUI saves for the model, without this option.
    */
   unscaled?: boolean;
   /**
