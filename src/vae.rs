@@ -95,8 +95,8 @@ impl Vae {
         let planner = Planner::new(&device, checkpoint, options)?;
         let weights = VaeWeights::load(&device, checkpoint, &planner).await;
         // Until then there are copies of the last weights, and buffers of a load that failed.
-        let idle = device.idle().await;
-        let weights = weights.and_then(|weights| idle.map(|()| weights))?;
+        device.idle().await?;
+        let weights = weights?;
         Ok(Self { device, planner, weights, ready: None, load_seconds: start.elapsed().as_secs_f64() })
     }
 

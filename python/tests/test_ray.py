@@ -131,8 +131,10 @@ def test_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(wgvae.errors.InputError, match="settings"):
         encode_dataset(folder, output, model=DEMO, shard_rows=20, dtype="float16", resources=GPU)
     picture(99).save(folder / "new.png")
-    with pytest.raises(wgvae.errors.InputError, match="source"):
+    with pytest.raises(wgvae.errors.InputError, match="there, shards is 3 with the hash"):
         encode_dataset(folder, output, model=DEMO, shard_rows=20, resources=GPU)
+    with pytest.raises(wgvae.errors.InputError, match=f"there, source is {folder}"):
+        encode_dataset(folder / "0", output, model=DEMO, shard_rows=20, resources=GPU)
 
 
 def test_a_source_is_named_from_the_callers_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

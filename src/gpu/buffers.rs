@@ -76,7 +76,7 @@ impl GpuBuffer {
         for piece in data.chunks(PIECE) {
             let bytes = piece.len() as u64;
             if gpu.inner.pending.fetch_add(bytes, Ordering::Relaxed) + bytes > PIECE as u64 {
-                gpu.idle().await?;
+                Box::pin(gpu.idle()).await?;
                 gpu.inner.pending.fetch_add(bytes, Ordering::Relaxed);
             }
             gpu.scoped(&doing, || gpu.inner.queue.write_buffer(&buffer.raw, offset, piece)).await?;

@@ -224,7 +224,8 @@ impl Gpu {
         const DOING: &str = "waiting for the device";
         let queue = &self.inner.queue;
         // Uploads begin with a submission.
-        self.scoped(DOING, || queue.submit([])).await?;
+        self.check_alive(DOING)?;
+        queue.submit([]);
         self.inner.pending.store(0, Ordering::Relaxed);
         let mut wait = self.inner.waiter.wait(DOING, None, |done| queue.on_submitted_work_done(move || done.with(())));
         let ended = wait.end().await;

@@ -102,7 +102,7 @@ impl VaeWeights {
                 self.bound.insert(key, DeviceBuffer::with_data(device, &weight.name, &content).await?);
             }
         }
-        device.idle().await
+        Ok(())
     }
 
     /// Frees the weights that can be uploaded again.

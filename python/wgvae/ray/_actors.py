@@ -7,7 +7,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,7 @@ class Decoder(Actor):
         errors: list[dict[str, Any]] = []
         busy = 0.0
         # Sorted by shape, so that each shape is planned and allocated only once.
-        for name, latents in sorted(latents_of(shard), key=lambda pair: np.shape(pair[1])):
+        for name, latents in sorted(latents_of(shard), key=lambda pair: getattr(pair[1], "shape", ())):
             start = time.perf_counter()
             try:
                 if isinstance(latents, Exception):

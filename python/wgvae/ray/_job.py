@@ -283,7 +283,7 @@ def _begun(actor: type[Actor], job: dict[str, Any], known: dict[str, Any], shard
     kept = {name: value for name, value in job.items() if name not in ("output", "model", "threads", "adapter", "memory_budget")}
     listed = sha256("\n".join(shard.to_json() for shard in shards).encode())
     model = {"files": files, "config": known["config"]}
-    return {"wgvae": wgvae.__version__, "task": actor.__name__, "model": model, "settings": kept, "source": shards[0].root, "shards": listed}
+    return {"wgvae": wgvae.__version__, "task": actor.__name__, "model": model, "settings": kept, "source": shards[0].root, "shards": f"{len(shards)} with the hash {listed}"}
 
 
 def _settle(path: Path, begun: dict[str, Any]) -> None:

@@ -10,13 +10,19 @@ use crate::error::Result;
 
 /// Longest text accepted as a config, in bytes. Published configs have about a thousand. Parsed
 /// text of many small parts takes a hundred times its length in memory.
-pub(super) const MAX_BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
+
+/// Checks the length of a text `name` before it is parsed.
+pub(super) fn check_length(name: &str, json: &str) -> Result<()> {
+    if json.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(invalid(name, format!("at most {MAX_BYTES} bytes"), format!("{} bytes", json.len())))
+}
 
 /// Parses config.json. The caller checks ranges and combinations.
 pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
-    if json.len() > MAX_BYTES {
-        return Err(invalid("config.json", format!("at most {MAX_BYTES} bytes"), format!("{} bytes", json.len())));
-    }
+    check_length("config.json", json)?;
     let object = match serde_json::from_str(json) {
         Ok(Value::Object(object)) => object,
         Ok(other) => return Err(invalid("config.json", "a JSON object", show(&other))),

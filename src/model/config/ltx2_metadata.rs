@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use super::json::MAX_BYTES;
+use super::json::check_length;
 use super::{Ltx2, invalid};
 use crate::error::Result;
 
@@ -17,10 +17,7 @@ impl Ltx2 {
     /// [`Error::Config`](crate::Error::Config) if the entry describes another network, or is
     /// longer than any config.
     pub(super) fn take_stated(&mut self, stated: &str, has_encoder: bool) -> Result<()> {
-        if stated.len() > MAX_BYTES {
-            let found = format!("{} bytes", stated.len());
-            return Err(invalid("config of the metadata", format!("at most {MAX_BYTES} bytes"), found));
-        }
+        check_length("config of the metadata", stated)?;
         let Ok(stated) = serde_json::from_str::<Value>(stated) else { return Ok(()) };
         let Some(vae) = stated.get("vae").and_then(Value::as_object) else { return Ok(()) };
         let fields = Fields::new(vae);

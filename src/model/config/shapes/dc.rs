@@ -51,7 +51,7 @@ fn levels(shapes: &Shapes<'_>, list: &str) -> Option<Vec<DcLevel>> {
     let last = numbers.items().last().copied()?;
     let first = u32::from(!numbers.contains(&0));
     let mut levels: Vec<DcLevel> =
-        (first..=last).take(LEVELS).map(|index| level(shapes, &format!("{list}.{index}"))).collect::<Option<_>>()?;
+        (first..=last.min(LEVELS)).map(|index| level(shapes, &format!("{list}.{index}"))).collect::<Option<_>>()?;
     if first > 0 {
         levels.insert(0, DcLevel::EMPTY);
     }
@@ -75,7 +75,7 @@ fn level(shapes: &Shapes<'_>, list: &str) -> Option<DcLevel> {
         shapes.most_common_extent(2, &|name| name.starts_with(&prefix) && name.ends_with(&ending))
     };
     let block = if shapes.any(&|name| name.starts_with(&prefix) && name.contains(".attn.")) {
-        DcBlock::EfficientVit { qkv_multiscales: (0..).map_while(scale).take(LEVELS).collect() }
+        DcBlock::EfficientVit { qkv_multiscales: (0..LEVELS).map_while(scale).collect() }
     } else if shapes.any(&|name| name.starts_with(&prefix) && BATCH_NORM.iter().any(|end| name.ends_with(end))) {
         DcBlock::Res { act_fn: Activation::Silu, norm: DcNorm::Batch }
     } else {

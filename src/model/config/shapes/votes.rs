@@ -1,13 +1,15 @@
 //! Numbers that several tensors show, decided by majority.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::ordered::{Set, by_key};
 
 /// Most levels that are looked at, which is one more than any network may have: each takes a search
 /// of all names, which a file may have a million of.
-pub(super) const LEVELS: usize = 9;
+pub(super) const LEVELS: u32 = 9;
+
+/// Most values that are candidates of a vote: each vote is compared with all of them.
+const CANDIDATES: usize = 64;
 
 /// Name of a tensor that is needed to derive a number.
 pub(super) type Needed = &'static str;
@@ -77,7 +79,7 @@ impl<'a> Shapes<'a> {
             let prefix = format!("{blocks}.{level}.resnets.");
             self.most_common_first_extent(&|name| name.starts_with(&prefix) && shows_channels(name))
         };
-        (0..self.count(blocks).max(1)).take(LEVELS).map(level).collect()
+        (0..self.count(blocks).clamp(1, LEVELS)).map(level).collect()
     }
 
     /// Returns the channels of the levels of `blocks`, in order, and the number of resnets in the
@@ -95,7 +97,10 @@ impl<'a> Shapes<'a> {
         };
         let mut first = 0;
         let mut levels = Vec::new();
-        for end in changes.items().iter().copied().chain([u32::MAX]).take(LEVELS) {
+        for end in changes.items().iter().copied().chain([u32::MAX]) {
+            if levels.len() == LEVELS as usize {
+                break;
+            }
             levels.push(channels(first, end)?);
             first = end.saturating_add(1);
         }
@@ -170,10 +175,20 @@ pub(super) fn vote(votes: &[Option<u32>]) -> Option<u32> {
     most_common(votes.iter().flatten().copied())
 }
 
-/// Returns the most common value, and the first of several.
+/// Returns the most common of the first 64 different values, and the first of several.
 pub(super) fn most_common(values: impl Iterator<Item = u32>) -> Option<u32> {
-    let values: Vec<u32> = values.collect();
-    let order: Vec<usize> = by_key(values.iter().map(|value| u64::from(*value))).collect();
-    let equal = order.chunk_by(|left, right| values[*left] == values[*right]);
-    equal.max_by_key(|indices| (indices.len(), Reverse(indices[0]))).map(|indices| values[indices[0]])
+    most_common_of(&values.collect::<Vec<u32>>())
+}
+
+fn most_common_of(values: &[u32]) -> Option<u32> {
+    let mut counts: Vec<(u32, usize)> = Vec::new();
+    for value in values {
+        if let Some((_, count)) = counts.iter_mut().find(|(known, _)| known == value) {
+            *count += 1;
+        } else if counts.len() < CANDIDATES {
+            counts.push((*value, 1));
+        }
+    }
+    let most = counts.iter().map(|(_, count)| *count).max()?;
+    counts.into_iter().find(|(_, count)| *count == most).map(|(value, _)| value)
 }
