@@ -42,6 +42,9 @@ const VENDORED: [(&str, &str); 2] =
 /// Program that bundles each program of the page and of the package into one file of `dist/`.
 const BUNDLER: &str = "web/vendor/bundle.mjs";
 
+/// Program that minifies JavaScript files.
+const MINIFIER: &str = "web/vendor/minify.mjs";
+
 /// Files that npm publishes, without the bundles in its folder `dist`: path in the repository, and
 /// path in the package.
 const PACKAGE: [(&str, &str); 6] = [
@@ -74,10 +77,21 @@ pub(crate) fn build_with_tools() -> Result<()> {
         ends.collect::<Vec<_>>().into_iter().collect::<Result<()>>()
     })?;
     for module in Module::ALL {
-        let budget = module.budget().to_string();
-        run(Command::new(tool("xtask-bindgen")).arg(module.path()).arg(folder).args([module.name(), &budget]))?;
+        run(bindgen("bind", folder, module).arg(module.path()))?;
+    }
+    install_packages(Path::new(VENDOR))?;
+    run(node()?.arg(MINIFIER).args(Module::ALL.map(|module| folder.join(format!("{}.js", module.name())))))?;
+    for module in Module::ALL {
+        run(bindgen("measure", folder, module).arg(module.budget().to_string()))?;
     }
     lay_out(Path::new("dist"))
+}
+
+/// Returns the command of `xtask-bindgen` that does `what` with `module`, without its last word.
+fn bindgen(what: &str, folder: &Path, module: Module) -> Command {
+    let mut command = Command::new(tool("xtask-bindgen"));
+    command.arg(what).arg(folder).arg(module.name());
+    command
 }
 
 /// Returns the command that builds a tool.
@@ -154,7 +168,6 @@ fn lay_out(dist: &Path) -> Result<()> {
     for path in PAGE {
         copy(Path::new(path), &dist.join(path))?;
     }
-    install_packages(Path::new(VENDOR))?;
     for (path, place) in VENDORED {
         copy(&Path::new(VENDOR).join("node_modules/mediabunny").join(path), &dist.join(VENDOR).join(place))?;
     }

@@ -1,8 +1,9 @@
 //! Program that makes the JavaScript half of a wasm module (`NAME.js`, a function that makes
 //! instances) and checks both halves against the size budget.
 //!
-//! `cargo xtask web` calls it as `xtask-bindgen MODULE.wasm FOLDER NAME BUDGET`, the budget in
-//! bytes of both halves after gzip -9.
+//! `cargo xtask web` calls it as `xtask-bindgen bind FOLDER NAME MODULE.wasm`, minifies the glue,
+//! and calls `xtask-bindgen measure FOLDER NAME BUDGET`, the budget in bytes of both halves after
+//! gzip -9.
 
 mod fusing;
 mod imports;
@@ -11,7 +12,7 @@ mod order;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -30,13 +31,20 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let [module, folder, name, budget] = arguments.as_slice() else {
-        bail!("expected MODULE.wasm FOLDER NAME BUDGET, found {arguments:?}")
-    };
-    let (name, budget) = (name.display().to_string(), budget.display().to_string());
-    let budget: usize = budget.parse().with_context(|| format!("expected a number of bytes, found {budget}"))?;
-    bind(module, folder, &name)?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match *words.as_slice() {
+        ["bind", folder, name, module] => bind(Path::new(module), Path::new(folder), name),
+        ["measure", folder, name, budget] => {
+            let budget = budget.parse().with_context(|| format!("expected a number of bytes, found {budget}"))?;
+            measure(Path::new(folder), name, budget)
+        }
+        _ => bail!("expected bind FOLDER NAME MODULE.wasm, or measure FOLDER NAME BUDGET, found {words:?}"),
+    }
+}
+
+/// Fails if both halves of the module `name` take more than `budget` bytes.
+fn measure(folder: &Path, name: &str, budget: usize) -> Result<()> {
     let mut total = 0;
     for name in [format!("{name}_bg.wasm"), format!("{name}.js")] {
         let content = fs::read(folder.join(&name)).with_context(|| format!("could not read {name}"))?;
