@@ -97,8 +97,27 @@ describe('options', () => {
       [() => wgvae.tune({ device: {}, gpu: {} }), /^device: expected a GPUDevice, or none, found Object$/],
       ...['nope', '/hub', 'ftp://a', 'localhost:80', 7].map((endpoint) => /** @type {[() => unknown, RegExp]} */ ([() => wgvae.hub('a/b', { endpoint }), /^endpoint: expected an http or https address, found ("[/:\w]+"|7)$/])),
       [() => worker.createDecoder({ model, signal: {} }), /^signal: expected an AbortSignal, found Object$/],
+      // What a function would ignore is no option of it.
+      [() => wgvae.tune({ memoryBudget: 1 }), /^memoryBudget: expected one of powerPreference, .*, found an option "memoryBudget"$/],
+      [() => wgvae.selftest({ model, reference: model, clips: true }), /^clips: expected one of model, .*, found an option "clips"$/],
+      // No error shows a token.
+      ...[null, 7, 'a b'].map((token) => /** @type {[() => unknown, RegExp]} */ ([() => wgvae.hub('a/b', { token }), /^token: expected letters, digits and signs, found others$/])),
+      [() => worker.createDecoder({ model: worker.hub('a/b', { fetch: () => {} }) }), /^fetch: expected none for a worker, which has its own, found one of this thread$/],
+      [() => worker.planFor({ family: 'sd15', limits: { features: new Set() } }), /^limits: expected a GPUAdapter, or limits as in AdapterInfo, found Object$/],
     ];
     for (const [call, message] of wrong) assert.match((await failure(call)).replace('WgvaeError input: ', ''), message);
+  });
+
+  it('that are null or undefined count as not given', async () => {
+    const none = 'WgvaeError input: worker: expected a runtime that has workers, or one of your own, found none';
+    const [model, latents] = [new Blob(), { data: new Float32Array(4), shape: [1, 4, 1, 1] }];
+    assert.equal(await failure(() => wgvae.preview(latents, { family: 'sd15', signal: null })), 'nothing');
+    for (const call of [
+      () => worker.inspect({ model, signal: null }),
+      () => worker.preview(latents, { family: 'sd15', signal: null }),
+      () => worker.createDecoder({ model, fetch: undefined, gpu: undefined, signal: null }),
+      () => worker.selftest({ model, reference: model, device: undefined }),
+    ]) assert.equal(await failure(call), none);
   });
 
   it('and arguments of every method are checked', async (t) => {

@@ -46,6 +46,7 @@ const KNOWN = {
   changed: { title: 'The file changed while it was read', advice: ['Open it again.'] },
   io: { title: 'The file could not be read', advice: ['Open it again.'] },
   canvas: { title: 'The picture cannot be shown' },
+  copy: { title: 'This could not be copied or shared' },
   internal: { title: 'The decoder crashed', advice: ['Choose the model again to start a new decoder.', 'Please report this message, unless there was too little memory.'] },
   wasm: { title: 'The browser refuses WebAssembly', advice: ['Allow WebAssembly for this page, or try another browser.'] },
 };

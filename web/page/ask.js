@@ -2,7 +2,8 @@
 // Calls to the tasks that the page's worker does beside the package's work, on files and pixels.
 
 import { Link } from '../src/link.js';
-import { worker } from './start-worker.js';
+import { WgvaeError } from '../src/worker.js';
+import { failure, worker } from './start-worker.js';
 
 /** @typedef {import('./worker.js').Tasks} Tasks */
 
@@ -10,6 +11,14 @@ const { port1, port2 } = new MessageChannel();
 worker.postMessage({ tasks: port2 }, [port2]);
 const link = new Link(port1, { gives: false });
 port1.start();
+
+failure.then(({ message = 'it could not be loaded' }) => {
+  // Uncaught errors in the running worker end nothing.
+  if (link.isUp) return;
+  link.fail(new WgvaeError('internal', `the page's worker did not start: ${message}`));
+  // Once more for the package, which began to listen after this file.
+  setTimeout(() => worker.dispatchEvent(new ErrorEvent('error', { message, cancelable: true })));
+});
 
 /**
  * Runs a task in the worker.

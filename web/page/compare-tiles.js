@@ -70,7 +70,10 @@ export class CompareTiles {
     const isDifference = element('tiles-difference', HTMLInputElement).checked;
     // Canvases consume the bitmaps that they show.
     const [left, right] = await Promise.all([exact, isDifference ? difference : tiled].map((bitmap) => createImageBitmap(bitmap)));
-    if (shown !== this.#shown) return;
+    if (shown !== this.#shown || isDifference !== element('tiles-difference', HTMLInputElement).checked) {
+      for (const bitmap of [left, right]) bitmap.close();
+      return;
+    }
     this.#picture.showPair(left, right, { name: shown.name, left: 'Exact', right: isDifference ? `Difference, ${amplified} times` : tiling, psnr });
   }
 }

@@ -36,7 +36,10 @@ async function droppedFiles(transfer) {
   const files = [...transfer.files];
   if (!entries.some((entry) => entry?.isDirectory)) return files;
   const lists = await Promise.all(entries.map((entry) => (entry ? filesOf(entry) : [])));
-  return lists.flat().filter((file) => /\.(safetensors|npy|latent|json)$/.test(file.name));
+  const all = lists.flat();
+  const known = all.filter((file) => /\.(safetensors|npy|latent|json)$/.test(file.name));
+  // A folder without any of these may hold pictures.
+  return known.length > 0 ? known : all;
 }
 
 /**

@@ -48,7 +48,8 @@ export class Explore {
   /** Lists the published models. @param {string[]} families */
   offer(families) {
     const select = element('explore-family', HTMLSelectElement);
-    const others = families.filter((name) => name !== select.value);
+    const known = [...select.options].map(({ value }) => value);
+    const others = families.filter((name) => !known.includes(name));
     select.append(...others.map((name) => new Option(name)));
     // In the order of the other list.
     for (const name of families) select.append(...[...select.options].filter((option) => option.value === name));

@@ -9,12 +9,14 @@ import { element, setText } from './elements.js';
 const HUB = 'https://huggingface.co';
 
 /**
- * Returns addresses that belong neither to this site nor to the hub.
+ * Returns addresses that belong neither to this site nor to the hub. Latents of the hub count, as
+ * nothing tells their size before they are fetched.
  * @param {import('./query.js').Query} query
  */
 export function foreignAddresses({ model = [], config, latents }) {
-  const addresses = [...model, config, latents].filter((address) => address !== undefined);
-  return addresses.filter((address) => !isHubName(address) && ![location.origin, HUB].includes(new URL(address).origin));
+  const originOf = (/** @type {string} */ address) => (isHubName(address) ? HUB : new URL(address).origin);
+  const files = [...model, config].filter((address) => address !== undefined).filter((address) => originOf(address) !== HUB);
+  return [...files, latents].filter((address) => address !== undefined).filter((address) => originOf(address) !== location.origin);
 }
 
 /**

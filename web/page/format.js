@@ -17,7 +17,8 @@ export function formatBudget(bytes) {
  * @returns {string} such as "3.2 s" or "2 min 5 s"
  */
 export function formatSeconds(seconds) {
-  if (seconds >= 100) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  const whole = Math.round(seconds);
+  if (seconds >= 100) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
   if (seconds >= 0.1) return `${Number(seconds.toPrecision(seconds >= 10 ? 3 : 2))} s`;
   return `${Number((seconds * 1000).toPrecision(2))} ms`;
 }

@@ -30,6 +30,8 @@ export class Input {
   #shape;
   /** Size of a picture. @type {import('./news.js').Size | undefined} */
   #size;
+  /** Factor and channels of the model for which pictures are shown. */
+  #shownFor = '';
   /** @type {import('./news.js').Footage | undefined} */
   footage;
   /** True once a preview was tried. */
@@ -112,16 +114,18 @@ export class Input {
   }
 
   /**
-   * Treats latents with four axes as a clip if they can be nothing else: the first axis has as many
-   * channels as the model, and the model has a time axis. Without one, latents with five axes and
-   * the model's channels are pictures: layers.
+   * Finds out what latents are to this model. Four axes are those of a clip if they can be nothing
+   * else: the first one has as many channels as the model, and the model has a time axis. Without
+   * one, latents with five axes and the model's channels are pictures: layers.
    * @param {import('../src/index.js').ModelFacts} info
    */
   async settle({ has_time: hasTime, latent_channels: expected }) {
-    if (this.kind !== (hasTime ? 'latents' : 'clip')) return;
+    if (this.kind !== 'latents' && this.kind !== 'clip') return;
     const [first, second, ...others] = (await ask('axesOf', this.file)) ?? [];
-    if (hasTime && others.length === 2 && first === expected && second !== first) this.kind = 'clip';
-    if (!hasTime && others.length === 3 && second === expected) this.kind = 'latents';
+    const isOfOneClip = hasTime && others.length === 2 && first === expected && second !== first;
+    const kind = isOfOneClip || (others.length === 3 && (hasTime || second !== expected)) ? 'clip' : 'latents';
+    if (kind !== this.kind) this.#shape = undefined;
+    this.kind = kind;
   }
 
   /**
@@ -132,16 +136,18 @@ export class Input {
   async open(decoder, signal) {
     const { name } = this;
     const { pixels_per_latent: factor, in_channels: channels } = decoder.info;
+    const isShown = this.#shownFor === `${factor},${channels}`;
+    this.#shownFor = `${factor},${channels}`;
     if (this.kind === 'latents' || this.kind === 'clip') {
       if (this.#shape) return;
       this.#shape = this.kind === 'clip' ? await ask('axesOf', this.file) : await decoder.shapeOf(this.file, { signal });
       this.#tell({ shape: this.#shape });
-    } else if (this.kind === 'picture' && !this.#size) {
+    } else if (this.kind === 'picture' && !(this.#size && isShown)) {
       const { size, bitmap } = await this.#show(ask('openPicture', this.file, factor, channels), signal);
       this.#size = size;
       this.#tell({ size });
       tell({ type: 'original', bitmap, name });
-    } else if (this.kind === 'footage' && !this.footage) {
+    } else if (this.kind === 'footage' && !(this.footage && isShown)) {
       const { size, found, rate, bitmap } = await this.#show(ask('openFootage', this.files, factor), signal);
       this.footage = { files: this.files, size, found, rate, count: Math.min(found, MOST_FRAMES) };
       this.#tell({ size, frames: this.footage.count });

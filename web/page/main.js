@@ -45,7 +45,7 @@ const player = new Player(picture, fail);
 const playerFiles = new PlayerFiles(player, save, fail);
 const own = new Own();
 const query = readQuery(location.search);
-const link = new Link(query, (error) => fail('canvas', wordsOf(error)));
+const link = new Link(query, (error) => fail('copy', wordsOf(error)));
 
 const tiles = new CompareTiles(picture, query.tiling, (wanted, tiling) => {
   link.set({ tiling });
@@ -217,7 +217,7 @@ function listenToButtons() {
   });
   const copy = element('copy-picture');
   // Browsers want the promise within the event.
-  copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.write([new ClipboardItem({ 'image/png': shownFile() })])).catch((error) => fail('canvas', wordsOf(error))));
+  copy.addEventListener('click', () => copyBy(copy, () => navigator.clipboard.write([new ClipboardItem({ 'image/png': shownFile() })])).catch((error) => fail('copy', wordsOf(error))));
   element('ask').addEventListener('close', () => {
     if (document.body.dataset.state !== 'asking') return;
     session.answer(element('ask', HTMLDialogElement).returnValue === 'yes');
@@ -227,12 +227,12 @@ function listenToButtons() {
     session.forgetKept();
   });
   element('export').addEventListener('click', () => save(own.file()));
-  element('export-share').addEventListener('click', () => shareOrFail({ title: 'A memory report of wgvae', files: [own.file()] }, (error) => fail('canvas', wordsOf(error))));
+  element('export-share').addEventListener('click', () => shareOrFail({ title: 'A memory report of wgvae', files: [own.file()] }, (error) => fail('copy', wordsOf(error))));
   for (const id of ['precision', 'budget', 'family', 'unscaled', 'index']) {
     element(id).addEventListener('change', () => {
+      query.family = undefined;
       view.settings(settings());
       view.clearNotices('model');
-      query.family = undefined;
       session.change(settings());
       const { precision, family, unscaled, index } = settings();
       link.set({ precision, family, unscaled, index: index + 1, budget: Number(element('budget', HTMLInputElement).value) });
@@ -248,7 +248,7 @@ function listenToInputs() {
   listenToAddress('input', openInput);
   acceptPastes({ onFiles: openDropped, onAddress: (kind, url) => (kind === 'model' ? openModel(url) : openInput(url)) });
   listKnown(element('known'), openModel);
-  listenToCopies((error) => fail('canvas', wordsOf(error)));
+  listenToCopies((error) => fail('copy', wordsOf(error)));
   listenToExamples(openExample);
   acceptDrops(element('drop'), openDropped, (error) => fail('io', `dropped files cannot be read: ${wordsOf(error)}`));
 }

@@ -47,7 +47,9 @@ async function keepAll() {
 
 /** @param {any} page sender of the request */
 async function takeOver(page) {
-  const pages = await scope.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  const windows = await scope.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  // Other sites of this origin have versions of their own.
+  const pages = windows.filter((/** @type {{ url: string }} */ { url }) => url.startsWith(root.href));
   if (pages.length === 1) await scope.skipWaiting();
   else page.postMessage('others are open');
 }

@@ -3,10 +3,8 @@
 
 import { bitmapOf } from '../src/canvas.js';
 import { WgvaeError } from '../src/index.js';
+import { AS_IT_IS, straightStripsOf } from '../src/pixels.js';
 import { middle } from './crop.js';
-
-/** Options without colour profile and without premultiplied alpha. @type {ImageBitmapOptions} */
-const AS_IT_IS = { colorSpaceConversion: 'none', premultiplyAlpha: 'none' };
 
 /**
  * Returns the size of the picture, and the part that will be encoded.
@@ -18,7 +16,7 @@ export async function openPicture(file, factor, channels) {
   const whole = await read(file);
   try {
     const size = { width: whole.width, height: whole.height };
-    const pixels = pixelsOf(whole, factor);
+    const pixels = await pixelsOf(whole, factor);
     return { size, bitmap: await bitmapOf(channels === 4 ? pixels : opaque(pixels)) };
   } finally {
     whole.close();
@@ -37,7 +35,7 @@ export async function openOriginal(file, factor, expected) {
     if (expected && (whole.width !== expected.width || whole.height !== expected.height)) {
       throw new WgvaeError('input', `${file.name}: expected ${expected.width}x${expected.height} pixels, as the first picture has, found ${whole.width}x${whole.height}`);
     }
-    return pixelsOf(whole, factor);
+    return await pixelsOf(whole, factor);
   } finally {
     whole.close();
   }
@@ -58,12 +56,15 @@ export function opaque({ data, width, height }) {
  * @param {ImageBitmap} whole
  * @param {number} factor pixels
  */
-function pixelsOf(whole, factor) {
-  const { x, y, width, height } = middle(whole, factor);
-  const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
-  if (!context) throw new WgvaeError('canvas', 'the browser has no canvas to read the picture from');
-  context.drawImage(whole, -x, -y);
-  return context.getImageData(0, 0, width, height);
+async function pixelsOf(whole, factor) {
+  const part = middle(whole, factor);
+  const image = new ImageData(part.width, part.height);
+  let done = 0;
+  for await (const strip of straightStripsOf(whole, part)) {
+    image.data.set(strip, done);
+    done += strip.length;
+  }
+  return image;
 }
 
 /** @param {File} file */

@@ -51,7 +51,7 @@ export class Aside {
    * @returns {Promise<() => Promise<Blob>>}
    */
   async #store(offset, blob) {
-    this.#temporary ??= openTemporary();
+    this.#temporary ??= openTemporary().catch(() => undefined);
     const { folder } = (await this.#temporary) ?? {};
     if (!folder) return async () => blob;
     try {

@@ -176,7 +176,11 @@ export class Decoding {
       const moduleOptions = this.#moduleOptions(options, this.#outputFor(options, vae.imageSize(latents)));
       const listener = this.#loaded.listener('decode', options.onProgress);
       const result = await this.#loaded.cancellable(signal, (cancel) => vae.decode(latents, moduleOptions, cancel, listener));
-      return await this.#deliver(canvases, options, result);
+      // An abort that comes after the last submission stops no work.
+      signal.throwIfAborted();
+      const made = await this.#deliver(canvases, options, result);
+      if (signal.aborted) discard(made);
+      return made;
     } finally {
       latents.free();
     }
@@ -293,6 +297,15 @@ export class Decoding {
   #moduleOptions({ canvas, output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
     return { ...this.#loaded.moduleOptions(options), output, format: formatOf({ canvas, output: asked }), tiling, tileSize, tileOverlap };
   }
+}
+
+/**
+ * Frees a picture that nobody waits for: a bitmap, or one on the device.
+ * @param {any} made
+ */
+function discard(made) {
+  made?.close?.();
+  (made?.buffer ?? made)?.destroy?.();
 }
 
 /**

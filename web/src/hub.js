@@ -44,7 +44,7 @@ export class HubModel {
       if (path && !isPlain(path)) throw mismatch('input', 'revision, folder or file on the hub', 'a plain name or path', `"${path}"`);
     }
     // The error of fetch for other characters would show the token.
-    if (!/^[\x21-\x7e]+$/.test(token)) throw mismatch('input', 'token', 'letters, digits and signs', 'others');
+    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) throw mismatch('input', 'token', 'letters, digits and signs', 'others');
     this.id = id;
     this.revision = revision;
     this.#endpoint = endpoint.replace(/\/+$/, '');

@@ -105,7 +105,7 @@ export interface Support {
   reason?: string;
 }
 
-export type InspectOptions = Pick<ModelOptions, 'model' | 'config' | 'family' | 'clips' | 'cache' | 'fetch' | 'wasm' | 'onNotice' | 'signal'>;
+export type InspectOptions = Pick<ModelOptions, 'model' | 'config' | 'family' | 'border' | 'clips' | 'previewRate' | 'cache' | 'fetch' | 'wasm' | 'onNotice' | 'signal'>;
 
 /**
  * Reads what a model is from its config.json and the headers of its files, without weights and
@@ -424,7 +424,7 @@ export interface Trial {
  */
 export function selftest(options: SelftestOptions): Promise<Selftest>;
 
-export interface SelftestOptions extends Omit<DeviceOptions, 'device'>, Pick<ModelOptions, 'model' | 'config' | 'family' | 'wasm' | 'cache' | 'fetch' | 'onNotice'> {
+export interface SelftestOptions extends Omit<DeviceOptions, 'device'>, Pick<ModelOptions, 'model' | 'config' | 'family' | 'border' | 'wasm' | 'cache' | 'fetch' | 'onNotice'> {
   /**
    * A .safetensors file with `latents` `[1, c, h, w]` and the expected `image` `[1, 3, height,
    * width]` (4 with opacity) in f32, not clamped, for example from diffusers.
@@ -711,8 +711,9 @@ export interface Decoder extends LoadedModel {
    *
    * The canvas has the picture when the call returns. A canvas that is not on a page loses it at
    * the end of the task, so read it at once. The promise resolves if the device could draw it.
-   * Rejects with `input` if the last decode made no bitmap and drew on no canvas, with
-   * `device-lost` if the device is lost: decode again. In Firefox up to 153, submit something
+   * Rejects with `input` if the last decode made no bitmap and drew on no canvas, or if its picture
+   * never was on the device, in tiles or larger than a texture; with `device-lost` if the device is
+   * lost: decode again. In Firefox up to 153, submit something
    * (`device.queue.submit([])`) directly before you read an OffscreenCanvas.
    */
   present(canvas: HTMLCanvasElement | OffscreenCanvas): Promise<void>;

@@ -40,7 +40,7 @@ async function look(wasm, options, signal) {
   const headers = sources.map(remembering);
   const open = async (/** @type {string} */ direction) => {
     try {
-      const checkpoint = await wasm.Checkpoint.open(headers, text, family, direction, options.clips ?? false, false);
+      const checkpoint = await wasm.Checkpoint.open(headers, text, family, direction, options.clips ?? false, options.previewRate ?? false, options.border);
       const [info, reads] = [checkpoint.info(), checkpoint.reads()];
       checkpoint.free();
       return { info, facts: await factsOf(reads, sources) };

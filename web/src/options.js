@@ -75,6 +75,15 @@ export const OF_MODELS = {
   signal: SIGNAL,
 };
 
+/**
+ * Returns the checks of some of these options.
+ * @param {(keyof typeof OF_MODELS)[]} names
+ * @returns {Checks}
+ */
+export function pick(...names) {
+  return Object.fromEntries(names.map((name) => [name, OF_MODELS[name]]));
+}
+
 /** @param {unknown} value */
 export function isCount(value) {
   return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;

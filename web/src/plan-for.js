@@ -4,6 +4,7 @@
 import { decodedFrames, encodedLatents, fittingFrames, latentsOfFrames } from './clip-lengths.js';
 import { TILINGS } from './decoding.js';
 import { kindOf, mismatch, wgvaeError } from './errors.js';
+import { areLimits, limitsOf } from './limits.js';
 import { checkOptions, OF_MODELS, oneOf, SMALL, TEXT } from './options.js';
 import { FRAMES, hostOutput, isShownFromMemory, OUTPUTS } from './outputs.js';
 import { planned } from './plans.js';
@@ -33,22 +34,13 @@ const OPTIONS = {
   tiling: oneOf(...TILINGS),
   tileSize: SMALL,
   tileOverlap: SMALL,
-  limits: [(value) => typeof value === 'object' && value !== null, 'a GPUAdapter, or limits as in AdapterInfo'],
+  limits: [areLimits, 'a GPUAdapter, or limits as in AdapterInfo'],
   fetch: OF_MODELS.fetch,
   wasm: OF_MODELS.wasm,
 };
 
 /** Options that only a decode has. */
 const OF_DECODES = ['output', 'previewRate', 'tiling', 'tileSize', 'tileOverlap'];
-
-/**
- * Limits that a device of the package's own takes from its adapter, instead of WebGPU's defaults.
- */
-const OF_ADAPTERS = /** @type {const} */ ({
-  max_storage_buffer_binding_size: 'maxStorageBufferBindingSize',
-  max_buffer_size: 'maxBufferSize',
-  min_uniform_buffer_offset_alignment: 'minUniformBufferOffsetAlignment',
-});
 
 /**
  * @param {Options} options
@@ -127,25 +119,4 @@ function planOfClip(planner, { device, output = 'bitmap', ...options }, frames) 
 function jobOf({ direction = 'decode', width, height, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap }, form) {
   const output = direction === 'decode' ? form : undefined;
   return { direction, width, height, output, memoryBudget, leastMemory, parking, tiling, tileSize, tileOverlap };
-}
-
-/**
- * Returns the limits in the module's form. For an adapter, returns the limits that a device of the
- * package's own would have.
- * @param {NonNullable<Options['limits']>} limits
- */
-function limitsOf(limits) {
-  if (!('features' in limits)) return limits;
-  const { features, info, limits: offered } = /** @type {GPUAdapter} */ (limits);
-  if (!info) throw mismatch('input', 'limits', 'a GPUAdapter, or limits as in AdapterInfo', kindOf(limits));
-  const own = Object.entries(OF_ADAPTERS).map(([name, limit]) => [name, offered[limit]]);
-  return {
-    ...Object.fromEntries(own),
-    shader_f16: features.has('shader-f16'),
-    timestamp_query: features.has('timestamp-query'),
-    // The package requests subgroups only on a CPU adapter.
-    quads: Boolean(info.isFallbackAdapter) && features.has('subgroups') && info.subgroupMinSize >= 4,
-    vendor: info.vendor,
-    kind: info.isFallbackAdapter ? 'cpu' : 'gpu',
-  };
 }

@@ -18,7 +18,8 @@ const OPTIONS = { family: TEXT, maxSide: SMALL, index: SMALL, fetch: OF_MODELS.f
 export async function preview(input, options) {
   checkOptions(options, OPTIONS);
   checkValue('family', options.family, TEXT);
-  const { family, maxSide = MAX_SIDE, index = 0, wasm: sources, signal = new AbortController().signal } = options;
+  const { family, maxSide = MAX_SIDE, index = 0, wasm: sources } = options;
+  const signal = options.signal ?? new AbortController().signal;
   signal.throwIfAborted();
   try {
     const wasm = await startWasm(sources);

@@ -5,24 +5,27 @@ import { checkBrowser } from './device.js';
 import { mismatch, wgvaeError } from './errors.js';
 import { guarded } from './listener.js';
 import { openFiles, readsOf } from './model.js';
-import { checkOptions, OF_MODELS } from './options.js';
+import { checkOptions, pick } from './options.js';
 import { orAborted } from './queue.js';
 import { Access, openSource, remembering } from './sources.js';
 import { startWasm } from './wasm.js';
 
 /** @typedef {import('./index.js').SelftestOptions} SelftestOptions */
 
+/** @type {import('./options.js').Checks} */
+const OPTIONS = { ...pick('model', 'config', 'family', 'border', 'powerPreference', 'defaultLimits', 'gpu', 'device', 'cache', 'fetch', 'wasm', 'onProgress', 'onNotice', 'signal'), reference: undefined };
+
 /**
  * @param {SelftestOptions} options
  * @returns {Promise<import('./index.js').Selftest>}
  */
 export async function selftest(options) {
-  checkOptions(options, { ...OF_MODELS, reference: undefined });
+  checkOptions(options, OPTIONS);
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {
     checkBrowser(options);
-    if ('device' in options) throw mismatch('input', 'device', 'none, because a self-test opens devices of its own', 'one');
+    if (/** @type {any} */ (options).device !== undefined) throw mismatch('input', 'device', 'none, because a self-test opens devices of its own', 'one');
     const wasm = await orAborted(startWasm(options.wasm), callers);
     const signal = AbortSignal.any([callers, wasm.broken]);
     return await orAborted(run(wasm, options, signal), signal);
@@ -49,7 +52,7 @@ async function run(wasm, options, signal) {
     const reference = await openSource(options.reference, access, { what: 'reference' });
     opened.push(reference);
     // Each set of kernels loads the weights again.
-    checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, family, 'decode', false, false);
+    checkpoint = await wasm.Checkpoint.open(sources.map(remembering), text, family, 'decode', false, false, options.border);
     const reads = checkpoint.reads();
     sources.forEach((source, index) => source.expect?.(readsOf(reads, index)));
     const tell = guarded(options.onProgress);

@@ -12,6 +12,8 @@ const PREFIX = 'stream-';
  * @returns {Promise<{ folder: FileSystemDirectoryHandle, remove(): Promise<void> } | undefined>}
  */
 export async function openTemporary() {
+  // Without a secure context there is neither storage nor this function.
+  if (!crypto.randomUUID) return undefined;
   const name = `${PREFIX}${crypto.randomUUID()}`;
   // Locks before there is a folder, so that it never seems abandoned.
   const unlock = await lock(name);

@@ -141,7 +141,11 @@ function webWorker() {
   // Bundlers recognise this form, and include the file. Some put a file of theirs for `own`.
   if (!protocol.startsWith('http') || origin === globalThis.origin) return new Worker(new URL('../src/thread.js', import.meta.url), { type: 'module', name: 'wgvae thread' });
   const script = `import ${JSON.stringify(own.replace(/[^/]*\/[^/]*$/, 'src/thread.js'))};`;
-  return new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module', name: 'wgvae thread' });
+  const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
+  // The address has done its work once the script runs or fails.
+  const worker = new Worker(url, { type: 'module', name: 'wgvae thread' });
+  for (const event of ['message', 'error']) worker.addEventListener(event, () => URL.revokeObjectURL(url), { once: true });
+  return worker;
 }
 
 /**

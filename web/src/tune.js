@@ -5,19 +5,22 @@ import { checkBrowser, closeDevice, isDevice, openDevice } from './device.js';
 import { wgvaeError } from './errors.js';
 import { hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
-import { checkOptions, checkValue, FLAG, OF_MODELS } from './options.js';
+import { checkOptions, checkValue, FLAG, pick } from './options.js';
 import { orAborted } from './queue.js';
 import { rememberKernels } from './tuned.js';
 import { startWasm } from './wasm.js';
 
 /** @typedef {import('./index.js').TuneOptions} TuneOptions */
 
+/** @type {import('./options.js').Checks} */
+const OPTIONS = { ...pick('powerPreference', 'defaultLimits', 'gpu', 'device', 'wasm', 'onProgress', 'signal'), remember: FLAG };
+
 /**
  * @param {TuneOptions} [options]
  * @returns {Promise<import('./index.js').Tuning>}
  */
 export async function tune(options = {}) {
-  checkOptions(options, { ...OF_MODELS, remember: FLAG });
+  checkOptions(options, OPTIONS);
   const callers = options.signal ?? new AbortController().signal;
   callers.throwIfAborted();
   try {

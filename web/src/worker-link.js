@@ -18,6 +18,9 @@ const ELSEWHERE = '; if the package comes from another origin, pass a `worker` o
  */
 const links = new WeakMap();
 
+/** Start of relative addresses that each worker was told last. @type {WeakMap<Link, string | undefined>} */
+const starts = new WeakMap();
+
 /** Returns the error of calls to a model that is gone. */
 export function destroyed() {
   return new WgvaeError('destroyed', 'the model was destroyed');
@@ -32,6 +35,7 @@ export function reach(callers) {
   // The threads of Node have no addEventListener.
   if (typeof worker?.postMessage !== 'function' || typeof worker.addEventListener !== 'function') throw mismatch('input', 'worker', 'a Worker as in browsers', kindOf(worker));
   const link = links.get(worker) ?? linkTo(worker, callers ? '' : ELSEWHERE);
+  tellStart(link);
   const end = () => {
     if (callers) return;
     // A worker that has ended answers nothing.
@@ -64,9 +68,19 @@ function linkTo(worker, advice) {
     event.preventDefault();
     link.fail(notStarted(event.message ?? 'it could not be loaded', advice));
   });
-  // Messages arrive in order. If the worker fails, the calls after this one tell it.
-  link.call('startFrom', [startOfAddresses()]).answer.catch(() => {});
   return link;
+}
+
+/**
+ * Tells the worker where relative addresses start, if that has changed: pages change their own.
+ * @param {Link} link
+ */
+export function tellStart(link) {
+  const start = startOfAddresses();
+  if (starts.has(link) && starts.get(link) === start) return;
+  starts.set(link, start);
+  // Messages arrive in order. If the worker fails, the calls after this one tell it.
+  link.call('startFrom', [start]).answer.catch(() => {});
 }
 
 /**
@@ -81,9 +95,10 @@ function notStarted(why, advice) {
  * @param {Worker | undefined} worker
  * @param {string} name
  * @param {unknown[]} parameters
- * @param {AbortSignal} [signal]
+ * @param {AbortSignal | null} [callers]
  */
-export async function ask(worker, name, parameters, signal = NEVER) {
+export async function ask(worker, name, parameters, callers) {
+  const signal = callers ?? NEVER;
   signal.throwIfAborted();
   const { link, end } = reach(worker);
   const { answer, release } = link.call(name, parameters);

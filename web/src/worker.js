@@ -5,10 +5,11 @@
 import { streamOf } from './clip-stream.js';
 import { clipNow, latentsNow, pictureNow, picturesNow } from './copies.js';
 import { kindOf, messageOf, mismatch, WgvaeError } from './errors.js';
-import { hub } from './hub.js';
+import { hub, HubModel } from './hub.js';
 import { drawableOf } from './images.js';
 import { isIterable, Values } from './iterate.js';
 import { Latest, MAX_SIDE } from './latest.js';
+import { limitsOf } from './limits.js';
 import { isTensor, valuesInMemory, valuesOf } from './onnx.js';
 import { checkObject, checkValue, FLAG, SIGNAL } from './options.js';
 import { checkAlone, ON_DEVICE } from './outputs.js';
@@ -16,7 +17,7 @@ import { either, orAborted, whenAborted } from './queue.js';
 import { isA } from './realms.js';
 import { stoppable } from './stoppable.js';
 import { transfer } from './transfer.js';
-import { ask, destroyed, NEVER, reach } from './worker-link.js';
+import { ask, destroyed, NEVER, reach, tellStart } from './worker-link.js';
 
 export { hub, transfer, WgvaeError };
 
@@ -74,6 +75,8 @@ export async function inspect(options) {
  */
 export async function planFor(options) {
   const { worker, ...others } = withoutThreads(options, ['fetch']);
+  // An adapter cannot be sent.
+  if (others.limits) others.limits = limitsOf(others.limits);
   return ask(worker, 'planFor', [others]);
 }
 
@@ -84,7 +87,7 @@ export async function planFor(options) {
  */
 export async function preview(latents, options) {
   const { worker, ...others } = withoutThreads(options, ['fetch']);
-  return ask(worker, 'preview', [sendable(latents, 'latents'), others], others.signal);
+  return ask(worker, 'preview', [await sendable(latents, 'latents'), others], others.signal);
 }
 
 /** @param {import('./worker.js').SelftestOptions} options */
@@ -120,8 +123,10 @@ export async function clearCache(address, options = {}) {
  */
 function withoutThreads(options, names) {
   checkObject(options);
+  const given = /** @type {Record<string, any>} */ (options);
   for (const name of names) {
-    if (name in options) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
+    const own = given[name] ?? (name === 'fetch' && given.model instanceof HubModel ? given.model.options.fetch : undefined);
+    if (own !== undefined) throw mismatch('input', name, 'none for a worker, which has its own', 'one of this thread');
   }
   if ('signal' in options) checkValue('signal', options.signal ?? null, SIGNAL);
   return options;
@@ -309,6 +314,10 @@ class Remote {
     try {
       // The reason of the caller's signal must come from this thread.
       return this.#take(await orAborted(answer, options?.signal ?? NEVER));
+    } catch (error) {
+      // A bitmap that comes after the abort is nobody's.
+      answer.then(({ value }) => value?.close?.(), () => {});
+      throw error;
     } finally {
       release();
     }
@@ -379,6 +388,7 @@ class Remote {
     if (method !== 'destroy') this.#lifetime.signal.throwIfAborted();
     checkValue('signal', options?.signal ?? null, SIGNAL);
     options?.signal?.throwIfAborted();
+    tellStart(this.#link);
     return this.#link.call('ask', [this.#id, method, [...parameters, options]]);
   }
 }
