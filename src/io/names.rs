@@ -144,12 +144,12 @@ pub fn family_hint(shapes: &BTreeMap<String, Vec<u64>>) -> Option<&'static str> 
 
 /// Rows of the start of a tensor name outside the VAE, its first extent if that counts, and the
 /// family that it proves. The first row that matches wins. SD 2.1 and the refiner of SDXL may both
-/// have a single text encoder of `OpenCLIP`, and its width tells which.
+/// have a single text encoder of `OpenCLIP`, and its width tells which. SDXL has two, so a single
+/// one of `transformers` proves nothing.
 const HINTS: &[(&str, Option<u64>, &str)] = &[
     ("edm_mean", None, "playground"),
     ("conditioner.embedders.0.model.ln_final.weight", Some(1024), "sd21"),
     ("conditioner.embedders.0.model.ln_final.weight", Some(1280), "sdxl"),
-    ("conditioner.embedders.0.transformer.", None, "sdxl"),
     ("conditioner.embedders.1.", None, "sdxl"),
     ("cond_stage_model.transformer.", None, "sd15"),
     ("cond_stage_model.model.", None, "sd21"),

@@ -452,7 +452,7 @@ fn without_its_statistics_flux2_decodes_its_own_latents() {
 #[test]
 fn all_in_one_files_tell_the_scale() {
     let cases = [
-        ("sd15.ldm", "first_stage_model.", "conditioner.embedders.0.transformer.x", 0.13025, None),
+        ("sd15.ldm", "first_stage_model.", "conditioner.embedders.1.model.x", 0.13025, None),
         ("sd15.ldm", "first_stage_model.", "cond_stage_model.transformer.x", 0.18215, None),
         ("sd15.ldm", "first_stage_model.", "cond_stage_model.model.x", 0.18215, None),
         ("sd15.ldm", "first_stage_model.", "edm_mean", 0.5, None),
@@ -481,6 +481,8 @@ fn many_levels_are_refused_at_once() {
     for (list, level) in [
         ("sd15.diffusers", "decoder.up_blocks.N.resnets.0.conv1.weight"),
         ("taesd.diffusers", "decoder.layers.N.conv.0.weight"),
+        ("ltx2.diffusers", "decoder.up_blocks.N.resnets.0.conv1.conv.weight"),
+        ("hunyuan_image.diffusers", "decoder.up_blocks.N.conv1.weight"),
         ("sana.diffusers", "decoder.up_blocks.N.1.conv1.weight"),
         ("sana.diffusers", "decoder.up_blocks.4.1.attn.to_qkv_multiscale.N.proj_in.weight"),
     ] {

@@ -359,6 +359,20 @@ fn an_encode_of_taecvx_may_be_long() {
 }
 
 #[test]
+fn a_plan_that_is_freed_leaves_the_weights() {
+    let golden = Golden::open("toy_odd");
+    let cpu = cpu(2);
+    let mut vae = block_on(Vae::load(&cpu, &checkpoint(&golden), LoadOptions::default())).unwrap();
+    let weights = cpu.ledger().current();
+    let latents = Latents::new(golden.latents()).unwrap();
+    let first = decode_up_to(&mut vae, &latents, None).unwrap().pixels;
+    assert!(cpu.ledger().current() > weights);
+    vae.free();
+    assert_eq!(cpu.ledger().current(), weights);
+    assert_same_bits(&decode_up_to(&mut vae, &latents, None).unwrap().pixels, &first, "after it was freed");
+}
+
+#[test]
 fn options_without_a_meaning_are_errors() {
     let none = Cpu::new(&CpuOptions { threads: Some(0), ..CpuOptions::default() });
     assert!(none.unwrap_err().to_string().contains("number of threads: expected 1 to 1024, found 0"));

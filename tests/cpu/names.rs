@@ -393,12 +393,12 @@ fn two_spellings_of_one_tensor_are_refused() {
 #[test]
 fn other_parts_of_a_pipeline_tell_the_family() {
     let cases: [(&[&str], Option<&str>); 12] = [
-        (&["conditioner.embedders.0.transformer.x"], Some("sdxl")),
+        (&["conditioner.embedders.0.transformer.x"], None),
         (&["conditioner.embedders.1.model.x"], Some("sdxl")),
         (&["conditioner.embedders.0.model.ln_final.weight/1280"], Some("sdxl")),
         (&["conditioner.embedders.0.model.ln_final.weight/1024"], Some("sd21")),
         (&["conditioner.embedders.0.model.ln_final.weight/768"], None),
-        (&["conditioner.embedders.0.transformer.x", "edm_mean"], Some("playground")),
+        (&["conditioner.embedders.1.model.x", "edm_mean"], Some("playground")),
         (&["cond_stage_model.transformer.text_model.x"], Some("sd15")),
         (&["cond_stage_model.model.positional_embedding"], Some("sd21")),
         (&["model.diffusion_model.joint_blocks.0.x"], Some("sd3")),

@@ -22,8 +22,8 @@ pub(super) fn derive(shapes: &Shapes<'_>, halves: Halves) -> Result<AutoencoderC
 }
 
 fn decoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
-    let levels = 0..shapes.count("decoder.up_blocks");
     let made = shapes.levels("decoder.up_blocks")?;
+    let levels = (0..).take(made.len());
     let read: Vec<u32> = middle(shapes, "decoder").into_iter().chain(made.iter().copied()).take(made.len()).collect();
     let change = |(level, made): (u32, &u32)| {
         let conv = format!("decoder.up_blocks.{level}.upsamplers.0.conv");
@@ -42,8 +42,8 @@ fn decoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
 }
 
 fn encoder(shapes: &Shapes<'_>, network: &mut Ltx2) -> Option<()> {
-    let levels = 0..shapes.count("encoder.down_blocks");
     let read = shapes.levels("encoder.down_blocks")?;
+    let levels = (0..).take(read.len());
     let made: Vec<u32> = read.into_iter().skip(1).chain(middle(shapes, "encoder")).collect();
     let change = |(level, made): (u32, &u32)| {
         let conv = format!("encoder.down_blocks.{level}.downsamplers.0.conv");

@@ -35,11 +35,8 @@ impl<'a> Shapes<'a> {
 
     /// Collects the numbers after `prefix` in names whose rest after the number `fits`.
     pub(super) fn numbers(&self, prefix: &str, fits: &dyn Fn(&str) -> bool) -> Set<u32> {
-        let number = |name: &String| {
-            let (number, rest) = name.strip_prefix(prefix)?.strip_prefix('.')?.split_once('.')?;
-            number.parse().ok().filter(|_| fits(rest))
-        };
-        let numbers: Vec<u32> = self.0.keys().filter_map(number).collect();
+        let number = |name: &String| number_after(prefix, name).filter(|(_, rest)| fits(rest));
+        let numbers: Vec<u32> = self.0.keys().filter_map(number).map(|(number, _)| number).collect();
         by_key(numbers.iter().map(|number| u64::from(*number))).map(|index| numbers[index]).collect()
     }
 
@@ -89,10 +86,9 @@ impl<'a> Shapes<'a> {
         let mut resnets = self.numbers(blocks, &|_| true);
         resnets.retain(|number| !changes.contains(number));
         let channels = |first: u32, end: u32| {
-            let inside = resnets.items().iter().filter(|number| (first..end).contains(*number));
-            let numbers: Vec<String> = inside.map(|number| format!("{blocks}.{number}.")).collect();
+            let is_inside = |number| (first..end).contains(&number) && resnets.contains(&number);
             self.most_common_first_extent(&|name| {
-                shows_channels(name) && numbers.iter().any(|number| name.starts_with(number))
+                shows_channels(name) && number_after(blocks, name).is_some_and(|(number, _)| is_inside(number))
             })
         };
         let mut first = 0;
@@ -163,6 +159,12 @@ impl<'a> Shapes<'a> {
         let needed = if has_decoder { "decoder.conv_in.weight" } else { "encoder.conv_out.weight" };
         most_common(WITNESSES.iter().filter_map(channels)).ok_or(needed)
     }
+}
+
+/// Returns the number after `prefix` and a dot in `name`, and what comes after the next dot.
+fn number_after<'a>(prefix: &str, name: &'a str) -> Option<(u32, &'a str)> {
+    let (number, rest) = name.strip_prefix(prefix)?.strip_prefix('.')?.split_once('.')?;
+    Some((number.parse().ok()?, rest))
 }
 
 /// True if `name` is a tensor of a resnet whose first extent is the number of output channels.
