@@ -295,4 +295,7 @@ fn outputs_that_lose_something_are_refused_first() {
         refused(flag, "results/", &["results/", "directory"]);
     }
     assert_eq!(folder.read(weights), before);
+    // Another report in the model's folder may be replaced.
+    folder.write("model/report.json", b"{}");
+    folder.run(&[&QUICK[..], &["-o", "model/report.json"]].concat()).ok();
 }

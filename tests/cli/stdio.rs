@@ -164,10 +164,14 @@ fn a_report_to_dev_stdout_replaces_no_file() {
         let args = ["decode", "--model", "model", "--latents", LATENTS, "-o", "out.png", "--report", report];
         assert!(folder.command(&args).stdout(log).stderr(Stdio::null()).status().unwrap().success());
     }
+    let errors = File::options().append(true).open(folder.path("log")).unwrap();
+    let args =
+        ["decode", "--model", "model", "--latents", LATENTS, "-o", "out.png", "--quiet", "--report", "/dev/stderr"];
+    assert!(folder.command(&args).stdout(Stdio::null()).stderr(errors).status().unwrap().success());
     let text = String::from_utf8(folder.read("log")).unwrap();
     assert!(text.starts_with("earlier\n{"), "{text}");
     let count = |words| text.matches(words).count();
-    assert_eq!((count("\"measured_peak_bytes\""), count("wrote out.png")), (3, 3), "{text}");
+    assert_eq!((count("\"measured_peak_bytes\""), count("wrote out.png")), (4, 3), "{text}");
 }
 
 /// Tests that checking the output does not end it for the reader of a pipe.

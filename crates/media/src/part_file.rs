@@ -61,7 +61,7 @@ impl PartFile {
     }
 
     fn replacing(path: &Path, begin: impl FnOnce(PathBuf) -> std::io::Result<Content>) -> Result<Self> {
-        if is_stdout(path) {
+        if let Some(Descriptor::Stdout) = descriptor(path) {
             return Self::stdout();
         }
         let content = replaceable(path).and_then(|target| match target {
@@ -139,7 +139,7 @@ impl PartFile {
                 file.persist(target).map(drop).map_err(|error| error.error)
             }
             Content::Memory(bytes) => {
-                std::fs::OpenOptions::new().write(true).open(&path)?.write_all(&bytes.into_inner())
+                std::fs::OpenOptions::new().append(true).open(&path)?.write_all(&bytes.into_inner())
             }
             Content::Stdout(file) => {
                 let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
@@ -202,11 +202,13 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
 /// folder is missing or not writable, or if it is a folder itself. Does not open a named pipe: its
 /// reader would take the end of the check for the end of the output.
 pub fn check_writable(path: &Path) -> Result<()> {
+    if let Some(Descriptor::Stdout) = descriptor(path) {
+        return Ok(());
+    }
     let check = || match replaceable(path)? {
-        _ if is_stdout(path) => Ok(()),
         Some(target) => create_beside(&target)?.close(),
         None if is_named_pipe(path)? => Ok(()),
-        None => std::fs::OpenOptions::new().write(true).open(path).map(drop),
+        None => std::fs::OpenOptions::new().append(true).open(path).map(drop),
     };
     check().map_err(|source| Error::io(path.display(), source))
 }
@@ -221,21 +223,31 @@ fn is_named_pipe(_path: &Path) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Returns true if `path` is, or links to, the system's name of this process's stdout. Where that
-/// leads to a file, the file must not be replaced: it may hold other lines.
-fn is_stdout(path: &Path) -> bool {
+/// Open file of a process, by the name that the system gives it.
+enum Descriptor {
+    /// This process's stdout.
+    Stdout,
+    Other,
+}
+
+/// Returns the open file that `path` names or links to, such as `/dev/stdout`. Where that leads to
+/// a file, the file must not be replaced: it may hold other lines.
+fn descriptor(path: &Path) -> Option<Descriptor> {
+    let own = Path::new("/proc/self/fd").canonicalize().unwrap_or_else(|_| PathBuf::from("/dev/fd"));
     let mut path = path.to_owned();
     // As many links as Linux follows.
     for _ in 0..40 {
-        let folder = folder_of(&path).canonicalize().unwrap_or_default();
-        let is_of_descriptors = folder.ends_with("fd") && (folder.starts_with("/proc") || folder.starts_with("/dev"));
-        if is_of_descriptors {
-            return path.file_name().is_some_and(|name| name == "1");
+        let folder = folder_of(&path).canonicalize().ok()?;
+        if folder == own {
+            let is_stdout = path.file_name()? == "1";
+            return Some(if is_stdout { Descriptor::Stdout } else { Descriptor::Other });
         }
-        let Ok(to) = std::fs::read_link(&path) else { return false };
-        path = folder.join(to);
+        if folder.ends_with("fd") && folder.starts_with("/proc") {
+            return Some(Descriptor::Other);
+        }
+        path = folder.join(std::fs::read_link(&path).ok()?);
     }
-    false
+    None
 }
 
 /// Returns the path to put the file at, or `None` for something that exists and is not a file.
@@ -246,7 +258,7 @@ fn replaceable(path: &Path) -> std::io::Result<Option<PathBuf>> {
     }
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(metadata) if metadata.is_file() => std::fs::canonicalize(path).map(Some),
+        Ok(metadata) if metadata.is_file() && descriptor(path).is_none() => std::fs::canonicalize(path).map(Some),
         Ok(_) => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
             // A dangling link: its target is created, as the redirection of a shell does. Links in

@@ -203,7 +203,7 @@ impl EncodeArgs {
             ));
         }
         for path in &self.image {
-            let Some(name) = ClipName::of(path)? else { continue };
+            let Some(name) = ClipName::of_input(path)? else { continue };
             if name == ClipName::Standard && !stdio::has_y4m()? {
                 continue;
             }

@@ -81,15 +81,15 @@ impl Interrupt {
     pub(super) fn write(&self, mut files: Vec<PartFile>) -> Result<()> {
         let start = Instant::now();
         files.iter_mut().try_for_each(PartFile::complete)?;
-        self.check()?;
-        // Without the lock, as the reader of a pipe may keep it waiting when a signal comes.
         let (files, pipes): (Vec<PartFile>, Vec<PartFile>) = files.into_iter().partition(PartFile::is_seekable);
-        pipes.into_iter().try_for_each(PartFile::persist)?;
         let placed: Vec<PathBuf> = files.iter().filter_map(|file| file.part().map(Path::to_owned)).collect();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
         files.into_iter().try_for_each(PartFile::persist)?;
         parts.retain(|part| !placed.contains(part));
+        drop(parts);
+        // Without the lock, as the reader of a pipe may keep it waiting when a signal comes.
+        pipes.into_iter().try_for_each(PartFile::persist)?;
         took("write", start.elapsed());
         Ok(())
     }

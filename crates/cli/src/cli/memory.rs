@@ -7,7 +7,7 @@ mod made_up;
 mod measure;
 mod model;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wgvae::device::DeviceChoice;
@@ -109,10 +109,16 @@ fn check_paths(args: &MemoryArgs) -> Result<()> {
     outputs.iter().try_for_each(|(_, path)| check_writable(path))
 }
 
+/// True if a file in a model's folder has the name of one that a model consists of.
+fn is_of_model(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name == "config.json" || name.ends_with(".index.json") || name.ends_with(".safetensors")
+}
+
 /// Returns the files that `models` name, and those in folders.
 fn model_files(models: &[String]) -> Vec<PathBuf> {
     let files_of = |model: &String| match std::fs::read_dir(model) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_of_model(path)).collect(),
         Err(_) => vec![PathBuf::from(model)],
     };
     models.iter().flat_map(files_of).collect()

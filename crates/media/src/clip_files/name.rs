@@ -34,15 +34,30 @@ impl ClipName {
     /// # Errors
     /// [`Error::Input`](wgvae::Error::Input) for a wrong pattern.
     pub fn of(path: &Path) -> Result<Option<Self>> {
+        if Pattern::is_meant(path) {
+            return Pattern::new(path).map(Self::Pictures).map(Some);
+        }
+        Ok(Self::of_file(path))
+    }
+
+    /// Parses the name of an input like [`Self::of`]. A file that is there is no pattern: downloads
+    /// have names like `a%20day.png`.
+    ///
+    /// # Errors
+    /// See [`Self::of`].
+    pub fn of_input(path: &Path) -> Result<Option<Self>> {
+        if path.is_file() { Ok(Self::of_file(path)) } else { Self::of(path) }
+    }
+
+    fn of_file(path: &Path) -> Option<Self> {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        Ok(match ending.as_str() {
+        match ending.as_str() {
             _ if path.as_os_str() == "-" => Some(Self::Standard),
-            _ if Pattern::is_meant(path) => Some(Self::Pictures(Pattern::new(path)?)),
             "y4m" => Some(Self::Y4m(path.to_owned())),
             "npy" | "safetensors" => Some(Self::Array(path.to_owned())),
             video if VIDEOS.contains(&video) => Some(Self::Video(path.to_owned())),
             _ => None,
-        })
+        }
     }
 
     /// Parses a file name like [`Self::of`], but requires a clip.

@@ -31,11 +31,10 @@ pub struct Found {
 
 impl Pattern {
     /// True if `path` looks like a pattern, valid or not: its file name has a `%`, then only
-    /// digits, then a `d`. A file of this name is itself: downloads have names like `a%20day.png`.
+    /// digits, then a `d`.
     pub fn is_meant(path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy().replace("%%", "");
-        let is_place = |rest: &str| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('d');
-        name.split('%').skip(1).any(is_place) && !path.is_file()
+        name.split('%').skip(1).any(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('d'))
     }
 
     /// Parses a pattern.

@@ -65,7 +65,7 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> Result<std::process::ExitSt
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             // Ctrl-C ends the child, too, and the flag may be set a little later.
-            if status.code().is_none() {
+            if !status.success() {
                 std::thread::sleep(2 * LOOK);
             }
             return if interrupt.cancel().load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(status) };
