@@ -335,6 +335,12 @@ def test_borders_are_those_of_the_convolutions(tmp_path: Path) -> None:
     pipe.vae.save_pretrained(tmp_path / "again")
     again = AutoencoderKL.from_pretrained(tmp_path / "again", device="cpu", precision="f32")
     assert np.abs(run(sd_pipeline(again), SD) - expected).max() < NOISE["float32"]
+    # diffusers ignores the border in the config, so its pictures are those of zeros.
+    zeros = sd_pipeline(diffusers.AutoencoderKL.from_pretrained(tmp_path / "again"))
+    expected = run(zeros, SD)
+    swap(zeros, device="cpu", precision="f32")
+    assert zeros.vae.vae.config["padding_mode"] == "zeros"
+    assert np.abs(run(zeros, SD) - expected).max() < NOISE["float32"]
     own.decoder.conv_in.padding_mode = "circular"
     with pytest.raises(InputError, match="model: expected convolutions of one padding_mode, found circular, reflect"):
         swap(sd_pipeline(own), device="cpu", precision="f32")

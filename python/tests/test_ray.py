@@ -173,6 +173,9 @@ def test_a_bad_row_does_not_end_a_decode(tmp_path: Path) -> None:
     report = decode_dataset(tmp_path / "latents", tmp_path / "pictures", model=DEMO, format="folder", device="cpu", resources=GPU)
     assert [path.name for path in (tmp_path / "pictures").glob("*.png")] == ["good.png"]
     assert sorted(error["id"] for error in report.errors) == ["/absolute", "flat", "short"]
+    # A table has ids of any form.
+    report = decode_dataset(tmp_path / "latents", tmp_path / "table", model=DEMO, format="parquet", device="cpu", resources=GPU)
+    assert sorted(error["id"] for error in report.errors) == ["flat", "short"]
 
 
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
@@ -269,6 +272,10 @@ def test_opacity(tmp_path: Path, layered: Path) -> None:
 
 
 def test_bad_sources(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "no rows").mkdir()
+    pq.ParquetWriter(tmp_path / "no rows" / "a.parquet", pa.schema([("image", pa.binary())])).close()
+    with pytest.raises(wgvae.errors.InputError, match="source: expected at least one row, found none in"):
+        encode_dataset(tmp_path / "no rows", tmp_path / "out", model=DEMO)
     for source, says in ((tmp_path / "nothing", "nothing"), (tmp_path / "empty", "none")):
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(wgvae.errors.InputError, match=says):

@@ -18,13 +18,14 @@ from filelock import FileLock, Timeout
 
 import wgvae
 from wgvae._arrays import Array, wrong
-from wgvae.errors import BudgetError, InputError, NoAdapterError, NotFiniteError, TooLargeError
+from wgvae.errors import InputError, NoAdapterError, NotFiniteError
 from wgvae.ray._files import put_images, put_json, put_latents, safe, sha256
 from wgvae.ray._pictures import BAD, opened, png
 from wgvae.ray._sources import Shard, latents_of, pictures_of
 
-# Errors of a single picture. The job goes on without it.
-_OF_ONE = (BudgetError, InputError, NotFiniteError, TooLargeError)
+# Errors of a single picture. The job goes on without it. A budget that is too small ends the job,
+# which may run again with another one.
+_OF_ONE = (InputError, NotFiniteError)
 
 # A batch of decoded pictures ends with the one that reaches so many bytes.
 _BATCH_BYTES = 1 << 29
@@ -179,7 +180,8 @@ class Decoder(Actor):
             try:
                 if isinstance(latents, Exception):
                     raise latents
-                safe(name)
+                if self.job["format"] != "parquet":
+                    safe(name)
                 if latents.ndim != 3:
                     raise wrong("latents", "a shape [c, h, w]", str(list(latents.shape)))
                 picture = self.vae.decode(latents, memory_budget=self.job["memory_budget"])[0]

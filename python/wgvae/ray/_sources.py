@@ -77,6 +77,8 @@ def list_shards(source: str, shard_rows: int, latents: bool) -> list[Shard]:
         return [Shard(f"shard-{index:06}", kind, str(root), cut) for index, cut in enumerate(cuts)]
     if kind == "parquet":
         groups = [(one, group) for one in members for group in range(pq.ParquetFile(root / one).num_row_groups)]
+        if not groups:
+            raise wrong("source", "at least one row", f"none in {source}")
         return [Shard(f"shard-{index:06}", kind, str(root), (one,), group) for index, (one, group) in enumerate(groups)]
     return [Shard(f"shard-{index:06}", kind, str(root), (one,)) for index, one in enumerate(members)]
 
