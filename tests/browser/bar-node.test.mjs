@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import { Bar, stagesOf } from '../../web/page/bar.js';
+import { formatSeconds } from '../../web/page/format.js';
 
 /** A stand-in for the page's progress element. */
 class Progress {
@@ -34,5 +35,11 @@ describe('the bar', () => {
     const steps = values.slice(1).map((value, at) => value - values[at]);
     assert.ok(steps.every((step) => step > 0), values.join());
     assert.ok(progress.value > 0.999, values.join());
+  });
+});
+
+describe('seconds', () => {
+  it('are rounded before they are minutes', () => {
+    assert.deepEqual([0.012, 3.21, 99.9, 119.7, 125.2].map(formatSeconds), ['12 ms', '3.2 s', '99.9 s', '2 min 0 s', '2 min 5 s']);
   });
 });

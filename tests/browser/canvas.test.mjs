@@ -13,6 +13,25 @@ const MODEL = 'toy_direct';
 inBrowsers({ models: [MODEL] }, (session) => {
   const folder = () => session.model(`${MODEL}/`);
 
+  it('stays as it was after an abort that comes when the work is done', async () => {
+    const found = await session.run(async (folder) => {
+      const latents = `${folder}latents.safetensors`;
+      const decoder = await lab.open(folder, { precision: 'f32' });
+      const canvas = document.createElement('canvas');
+      const controller = new AbortController();
+      const onProgress = (/** @type {{ phase: string, done: number, total: number }} */ { phase, done, total }) => {
+        if (phase === 'decode' && done === total) controller.abort();
+      };
+      const { error } = await lab.outcome(decoder.decode(latents, { canvas, signal: controller.signal, onProgress }));
+      // It waits for the turn of the other.
+      await decoder.decode(latents, { output: 'raw' });
+      const presented = await lab.outcome(decoder.present(canvas));
+      await decoder.destroy();
+      return { name: error?.name, width: canvas.width, code: presented.error?.code };
+    }, folder());
+    assert.deepEqual(found, { name: 'AbortError', width: 300, code: 'input' });
+  });
+
   it('gives PNG files, textures and buffers of the same pixels as image data', async () => {
     const found = await session.run(async (folder) => {
       const latents = `${folder}latents.safetensors`;

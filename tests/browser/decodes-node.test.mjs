@@ -57,14 +57,6 @@ describe('decodes with `replace`', () => {
     assert.equal(await said(vae.decode(batch, /** @type {any} */ ({ ...RAW, replace: 'yes' }))), 'WgvaeError input true');
   });
 
-  it('give no picture to an abort that comes after the work', async () => {
-    const controller = new AbortController();
-    // The last step is told when all of it is done.
-    const onProgress = (/** @type {{ done: number, total: number }} */ { done, total }) => done === total && controller.abort();
-    await assert.rejects(vae.decode(batch, { ...RAW, signal: controller.signal, onProgress }), { name: 'AbortError' });
-    assert.deepEqual([...(await vae.decode(batch, RAW)).data], pictures[0]);
-  });
-
   it('end while they run', async () => {
     let isRunning = () => {};
     const begun = new Promise((resolve) => { isRunning = () => resolve(undefined); });

@@ -33,7 +33,7 @@ inBrowsers({ kinds: ['firefox'], models: [MODEL, SMALL] }, (session) => {
       const heard = [];
       const wrong = await selftest({ ...options, reference: new Blob([bytes]), onProgress: ({ phase, done, total }) => heard.push(`${phase} ${done} of ${total}`) });
       const errors = [];
-      for (const change of [{ reference: options.config }, { reference: `${folder}latents.safetensors` }, { device: undefined }, { reference: undefined }]) {
+      for (const change of [{ reference: options.config }, { reference: `${folder}latents.safetensors` }, { device: 'cpu' }, { reference: undefined }]) {
         const { error } = await lab.outcome(selftest(/** @type {any} */ ({ ...options, ...change })));
         errors.push(`${error?.code}: ${error?.message}`);
       }

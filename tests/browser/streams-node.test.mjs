@@ -10,6 +10,8 @@ import { Worker } from 'node:worker_threads';
 
 import { clipModelFile } from './clip-models.mjs';
 import { clipFixture } from './fixtures.mjs';
+import { writeSafetensors } from './safetensors.mjs';
+import { startServer } from './server.mjs';
 import { DIST } from './session.mjs';
 
 const [COLUMNS, ROWS] = [32, 16];
@@ -469,6 +471,29 @@ describe('a clip', () => {
     const onProgress = () => { throw new RangeError('of the listener'); };
     assert.equal((await all(vae.clip(parts, { output: 'raw', onProgress }))).length, frames.length);
     assert.equal(`${heard.mock.calls.at(-1)?.arguments[0]}`, 'RangeError: of the listener');
+  });
+
+  it('in a worker takes relative addresses from where the page is at the call', async (t) => {
+    const server = await startServer({ root: DIST });
+    t.after(() => {
+      server.close();
+      Reflect.deleteProperty(globalThis, 'document');
+    });
+    const channels = vae.info.latent_channels;
+    for (const [folder, shape] of /** @type {[string, number[]][]} */ ([['one', [1, channels, 2, 3]], ['two', [1, channels, 3, 2]]])) {
+      server.route(`/${folder}/a.safetensors`, { bytes: writeSafetensors([['latents', { data: new Float32Array(6 * channels), shape }]]) });
+      Object.assign(globalThis, { document: { baseURI: server.url(`/${folder}/`) } });
+      assert.deepEqual(await models.worker.shapeOf('a.safetensors'), shape, folder);
+    }
+  });
+
+  it('in a worker has previews of tensors that are not in memory', async () => {
+    const data = Float32Array.from({ length: 4 * 6 }, (_, at) => Math.sin(at));
+    const tensor = (/** @type {any} */ getData) => ({ dims: [1, 4, 2, 3], type: 'float32', location: 'ml-tensor', getData });
+    const wanted = await wgvae.preview({ data, shape: [1, 4, 2, 3] }, { family: 'sd15' });
+    assert.deepEqual(await client.preview(tensor(async () => data), { family: 'sd15', worker }), wanted);
+    const broken = tensor(async () => { throw new RangeError('gone'); });
+    await assert.rejects(client.preview(broken, { family: 'sd15', worker }), /^WgvaeError: .*gone/);
   });
 
   it('is planned for any form of its frames, wherever they are shown', () => {

@@ -120,7 +120,7 @@ export class Input {
    * @param {import('../src/index.js').ModelFacts} info
    */
   async settle({ has_time: hasTime, latent_channels: expected }) {
-    if (this.kind !== 'latents' && this.kind !== 'clip') return;
+    if (this.isAway || (this.kind !== 'latents' && this.kind !== 'clip')) return;
     const [first, second, ...others] = (await ask('axesOf', this.file)) ?? [];
     const isOfOneClip = hasTime && others.length === 2 && first === expected && second !== first;
     const kind = isOfOneClip || (others.length === 3 && (hasTime || second !== expected)) ? 'clip' : 'latents';
@@ -136,20 +136,21 @@ export class Input {
   async open(decoder, signal) {
     const { name } = this;
     const { pixels_per_latent: factor, in_channels: channels } = decoder.info;
-    const isShown = this.#shownFor === `${factor},${channels}`;
-    this.#shownFor = `${factor},${channels}`;
+    const shownFor = `${factor},${channels}`;
+    const isShown = this.#shownFor === shownFor;
     if (this.kind === 'latents' || this.kind === 'clip') {
       if (this.#shape) return;
       this.#shape = this.kind === 'clip' ? await ask('axesOf', this.file) : await decoder.shapeOf(this.file, { signal });
       this.#tell({ shape: this.#shape });
     } else if (this.kind === 'picture' && !(this.#size && isShown)) {
       const { size, bitmap } = await this.#show(ask('openPicture', this.file, factor, channels), signal);
-      this.#size = size;
+      [this.#size, this.#shownFor] = [size, shownFor];
       this.#tell({ size });
       tell({ type: 'original', bitmap, name });
     } else if (this.kind === 'footage' && !(this.footage && isShown)) {
       const { size, found, rate, bitmap } = await this.#show(ask('openFootage', this.files, factor), signal);
       this.footage = { files: this.files, size, found, rate, count: Math.min(found, MOST_FRAMES) };
+      this.#shownFor = shownFor;
       this.#tell({ size, frames: this.footage.count });
       tell({ type: 'original', bitmap, name });
     }

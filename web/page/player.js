@@ -133,8 +133,8 @@ export class Player {
   #key(event) {
     const target = event.target instanceof Element ? event.target : document.body;
     if (!this.isOpen || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || target.matches(TYPED)) return;
-    // Elsewhere the keys scroll the page and its tables.
-    if (!target.matches('body, #player *, #frame, #frame *')) return;
+    // There the keys scroll.
+    if (target.closest('.scroll, pre')) return;
     // A slider uses the arrow, Home and End keys itself, a button the space bar.
     const [isRange, isPressed] = [target.matches('input[type="range"]'), target.matches('button, a, summary, input[type="checkbox"], label')];
     const last = this.#frames.length - 1;

@@ -29,4 +29,6 @@ self.addEventListener('message', ({ data }) => {
   const link = new Link(port, { gives: true });
   for (const [name, task] of Object.entries(TASKS)) link.offer(name, task);
   port.start();
+  // Tells that this script runs.
+  port.postMessage({ id: 0 });
 });

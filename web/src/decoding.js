@@ -1,6 +1,7 @@
 // @ts-check
 // Decoding of latents to pictures: on a canvas, as a bitmap, or in memory.
 
+import { startOfAddresses } from './address.js';
 import { canvasFormat, checkCanvas, fitsCanvas } from './canvas.js';
 import { latentsNow } from './copies.js';
 import { kindOf, mismatch, wgvaeError } from './errors.js';
@@ -54,7 +55,7 @@ export class Decoding {
   #latest = new Latest();
   /**
    * Latents that `shapeOf` has read, for the next decode of the same file.
-   * @type {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined}
+   * @type {{ input: unknown, latents: import('../pkg/wgvae.js').Latents } | undefined}
    */
   #opened;
 
@@ -209,13 +210,13 @@ export class Decoding {
   async #readShape(input, signal) {
     const latents = await this.#openLatents(input, signal);
     const shape = [...latents.shape()];
-    if (isFile(input) && !signal.aborted) this.#keep({ input, latents });
+    if (isFile(input) && !signal.aborted) this.#keep({ input: keyOf(input), latents });
     else latents.free();
     return shape;
   }
 
   /**
-   * @param {{ input: LatentsInput, latents: import('../pkg/wgvae.js').Latents } | undefined} opened
+   * @param {{ input: unknown, latents: import('../pkg/wgvae.js').Latents } | undefined} opened
    */
   #keep(opened) {
     this.#opened?.latents.free();
@@ -227,7 +228,7 @@ export class Decoding {
    * @param {AbortSignal} signal
    */
   async #openLatents(input, signal) {
-    if (this.#opened && this.#opened.input === input) {
+    if (this.#opened && this.#opened.input === keyOf(input)) {
       const { latents } = this.#opened;
       this.#opened = undefined;
       return latents;
@@ -297,6 +298,14 @@ export class Decoding {
   #moduleOptions({ canvas, output: asked = 'bitmap', tiling, tileSize, tileOverlap, ...options }, output = OUTPUTS[asked]) {
     return { ...this.#loaded.moduleOptions(options), output, format: formatOf({ canvas, output: asked }), tiling, tileSize, tileOverlap };
   }
+}
+
+/**
+ * Returns what tells an input from others: the start of a relative address may change.
+ * @param {LatentsInput} input
+ */
+function keyOf(input) {
+  return typeof input === 'string' ? `${startOfAddresses()} ${input}` : input;
 }
 
 /**

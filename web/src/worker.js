@@ -87,7 +87,9 @@ export async function planFor(options) {
  */
 export async function preview(latents, options) {
   const { worker, ...others } = withoutThreads(options, ['fetch']);
-  return ask(worker, 'preview', [await sendable(latents, 'latents'), others], others.signal);
+  // Values in memory are copied now.
+  const sent = sendable(latents, 'latents');
+  return ask(worker, 'preview', [sent instanceof Promise ? await sent : sent, others], others.signal);
 }
 
 /** @param {import('./worker.js').SelftestOptions} options */
