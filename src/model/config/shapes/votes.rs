@@ -35,8 +35,9 @@ impl<'a> Shapes<'a> {
 
     /// Collects the numbers after `prefix` in names whose rest after the number `fits`.
     pub(super) fn numbers(&self, prefix: &str, fits: &dyn Fn(&str) -> bool) -> Set<u32> {
-        let number = |name: &String| number_after(prefix, name).filter(|(_, rest)| fits(rest));
-        let numbers: Vec<u32> = self.0.keys().filter_map(number).map(|(number, _)| number).collect();
+        let number =
+            |name: &String| number_after(prefix, name).filter(|(_, rest)| fits(rest)).map(|(number, _)| number);
+        let numbers: Vec<u32> = self.0.keys().filter_map(number).collect();
         by_key(numbers.iter().map(|number| u64::from(*number))).map(|index| numbers[index]).collect()
     }
 
