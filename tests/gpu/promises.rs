@@ -1,7 +1,7 @@
 //! Promises about memory, reuse, cancelling and lost devices.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pollster::block_on;
 use wgvae::device::DeviceError;
@@ -47,6 +47,25 @@ fn the_drivers_allocator_agrees_within_five_percent() {
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     let ratio = allocated as f64 / ours as f64;
     assert!((ratio - 1.0).abs() <= 0.05, "allocator {allocated}, ours {ours}, ratio {ratio:.3}");
+}
+
+/// Tests that wgpu's copies of what is uploaded stay small at every tensor of a load.
+#[test]
+fn the_drivers_allocator_has_little_more_than_the_weights_during_a_load() {
+    let fixture = fixture("sd15_128");
+    let gpu = block_on(Gpu::request(&GpuOptions::default())).unwrap();
+    let most = Arc::new(AtomicU64::new(0));
+    let (watched, seen) = (gpu.clone(), Arc::clone(&most));
+    gpu.watch(Some(Arc::new(move |_| {
+        let held = watched.allocator_bytes().expect("Vulkan and DX12 tell").0;
+        seen.fetch_max(held.saturating_sub(watched.ledger().current().0), Ordering::Relaxed);
+    })));
+    let options = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
+    let _vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), options)).unwrap();
+    gpu.watch(None);
+    let (most, ours) = (most.load(Ordering::Relaxed), gpu.ledger().current().0);
+    // Buffers are rounded up.
+    assert!(ours > 64 << 20 && most <= (16 << 20) + ours / 20, "{most} beside {ours}");
 }
 
 /// wgpu copies what is uploaded, and would keep the copies until the first submission, when the

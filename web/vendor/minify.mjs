@@ -1,5 +1,5 @@
 // Minifies JavaScript files in place: `node minify.mjs FILE...`. The glue of the wasm modules has a
-// third of its download in words that only people need.
+// quarter of its download in words that only people need.
 
 import { readFile, writeFile } from 'node:fs/promises';
 

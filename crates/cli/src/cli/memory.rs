@@ -7,7 +7,7 @@ mod made_up;
 mod measure;
 mod model;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use wgvae::device::DeviceChoice;
@@ -72,6 +72,14 @@ pub(super) struct MemoryArgs {
     json: bool,
 }
 
+impl MemoryArgs {
+    /// Returns the files to write.
+    fn outputs(&self) -> Vec<NamedPath<'_>> {
+        let outputs = [("--output", &self.output), ("--html", &self.html)];
+        outputs.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect()
+    }
+}
+
 /// Measures or merges, then writes the files that were asked for.
 pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
     let interrupt = Interrupt::install();
@@ -96,32 +104,13 @@ pub(super) async fn run(args: &MemoryArgs) -> Result<String> {
 /// Fails early for an output that cannot be written, or that would replace an input or another
 /// output.
 fn check_paths(args: &MemoryArgs) -> Result<()> {
-    let models: Vec<PathBuf> = if args.merge.is_empty() { model_files(&args.models) } else { Vec::new() };
-    let models = models.iter().map(|path| ("--models", path.as_path()));
-    let inputs: Vec<NamedPath<'_>> = args.merge.iter().map(|path| ("--merge", path.as_path())).chain(models).collect();
-    let outputs = [("--output", &args.output), ("--html", &args.html)];
-    let outputs = outputs.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?)));
-    let outputs: Vec<NamedPath<'_>> = outputs.collect();
+    let inputs: Vec<NamedPath<'_>> = args.merge.iter().map(|path| ("--merge", path.as_path())).collect();
+    let outputs = args.outputs();
     if let Some((flag, _)) = outputs.iter().find(|(_, path)| stdio::is_meant(path)) {
         return Err(Error::input(*flag, "a file (--json prints the report)", "-"));
     }
     check_replaced(&inputs, &outputs)?;
     outputs.iter().try_for_each(|(_, path)| check_writable(path))
-}
-
-/// True if a file in a model's folder has the name of one that a model consists of.
-fn is_of_model(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name == "config.json" || name.ends_with(".index.json") || name.ends_with(".safetensors")
-}
-
-/// Returns the files that `models` name, and those in folders.
-fn model_files(models: &[String]) -> Vec<PathBuf> {
-    let files_of = |model: &String| match std::fs::read_dir(model) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_of_model(path)).collect(),
-        Err(_) => vec![PathBuf::from(model)],
-    };
-    models.iter().flat_map(files_of).collect()
 }
 
 fn to_json<T: serde::Serialize>(reports: &T) -> Result<String> {

@@ -13,6 +13,7 @@ use super::job::{Answer, Job, Request};
 use super::model::Model;
 use crate::cli::clips::parts;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::paths::{NamedPath, check_replaced, model_files};
 use crate::cli::request::{check_weights, request_for};
 use crate::cli::stderr::Phase;
 
@@ -42,6 +43,8 @@ pub(super) async fn measure(args: &MemoryArgs, interrupt: &Interrupt) -> Result<
         let model = Model::find(argument)?;
         let checkpoint = model.open().await?;
         check(&checkpoint, operation, &args.frames)?;
+        let files: Vec<NamedPath<'_>> = model_files(&checkpoint).map(|(_, path)| ("--models", path)).collect();
+        check_replaced(&files, &args.outputs())?;
         candidates.push(Candidate { argument: argument.clone(), model, config: checkpoint.config().clone() });
     }
     let found = devices(args.device, args.adapter.as_deref(), args.through.as_deref(), interrupt)?;
