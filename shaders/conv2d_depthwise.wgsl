@@ -6,7 +6,7 @@
 // that it reads each pixel of x about SIDE times. Neighbouring invocations take neighbouring
 // channels.
 
-//#parts storage output activation relu
+//#parts storage output activation relu finite
 
 const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const SIDE: u32 = 3u;          // side of the filter: 3 or 5

@@ -5,7 +5,7 @@
 // frame t of y is made of frames t to t + TAPS_T - 1 of x. One invocation: TILE_X neighbouring
 // pixels of one frame by 4 * TILE_N output channels.
 
-//#parts storage output relu border
+//#parts storage output relu finite border
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const TILE_X: u32 = 4u;           // pixels of a row per invocation

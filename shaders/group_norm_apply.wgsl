@@ -4,7 +4,7 @@
 // one band at a time. A pixel of y may hold more frames than a pixel of x. One invocation: four
 // channels of one frame of one pixel.
 
-//#parts storage activation relu
+//#parts storage activation relu finite
 
 const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const ACTIVATION: u32 = 1u;    // after the norm: 0 none, 1 SiLU, 2 ReLU

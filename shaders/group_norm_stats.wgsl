@@ -4,7 +4,7 @@
 // For tensors whose producer does not write its moments itself.
 // One invocation: four channels of one run of pixels.
 
-//#parts storage
+//#parts storage relu finite
 
 const WORKGROUP: u32 = 64u; // invocations per workgroup
 alias Stored = vec4<f32>;   // x as kept in memory
@@ -45,5 +45,5 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     let target_index = ((params.moments_offset + run) * params.channels4 + channel) * 3u;
     moments[target_index] = vec4<f32>(count);
     moments[target_index + 1u] = pivot + sum / count;
-    moments[target_index + 2u] = max(squares - sum * sum / count, vec4<f32>(0.0));
+    moments[target_index + 2u] = relu(squares - sum * sum / count);
 }

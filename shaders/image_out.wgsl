@@ -7,6 +7,8 @@
 // of green. Rows may be longer than the image is wide, as textures require. Frames are stacked from
 // top to bottom. One invocation: one pixel of one frame.
 
+//#parts finite
+
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const BGRA: bool = false;    // BGRA8 instead of RGBA8
 const ALPHA: bool = false;   // the fourth channel of x is alpha
@@ -44,7 +46,5 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
     if (pixel == NOT_FINITE) {
         pixel += 0x100u;
     }
-    // Found by its bits, because compilers may assume that every float is finite.
-    let infinite = (bitcast<vec4<u32>>(color) & vec4<u32>(0x7f800000u)) == vec4<u32>(0x7f800000u);
-    y[index / params.width * params.stride + index % params.width] = select(pixel, NOT_FINITE, any(infinite));
+    y[index / params.width * params.stride + index % params.width] = select(NOT_FINITE, pixel, all(are_finite(color)));
 }

@@ -4,7 +4,7 @@
 // One workgroup: one head of one run. One invocation: four channels of k with four channels of v,
 // pixel after pixel.
 
-//#parts storage relu
+//#parts storage relu finite
 
 const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const HEAD4: u32 = 8u;         // channels of a head / 4, at most 8

@@ -3,6 +3,8 @@
 //
 // One invocation: four channels of one frame of one pixel.
 
+//#parts finite
+
 const WORKGROUP: u32 = 64u;  // invocations per workgroup
 const CLAMP: bool = false;   // cut off at -1 and 1
 
@@ -32,10 +34,8 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     let channel4 = index / params.pixels % params.channels4;
     var value = fma(x[pixel * vec4s + frame * params.channels4 + channel4], vec4<f32>(params.factor), vec4<f32>(params.offset));
     if (CLAMP) {
-        // A value that is not finite stays, found by its bits: an overflow must not pass for a
-        // colour.
-        let infinite = (bitcast<vec4<u32>>(value) & vec4<u32>(0x7f800000u)) == vec4<u32>(0x7f800000u);
-        value = select(clamp(value, vec4<f32>(-1.0), vec4<f32>(1.0)), value, infinite);
+        // A value that is not finite stays: an overflow must not pass for a colour.
+        value = select(value, clamp(value, vec4<f32>(-1.0), vec4<f32>(1.0)), are_finite(value));
     }
     for (var lane = 0u; lane < 4u; lane++) {
         if (channel4 * 4u + lane < params.channels) {

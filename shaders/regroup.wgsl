@@ -10,7 +10,7 @@
 // numbers of y, or all numbers to y `count` times.
 // One invocation: four channels of one frame of one pixel of y.
 
-//#parts storage output
+//#parts storage output relu finite
 
 const WORKGROUP: u32 = 64u;    // invocations per workgroup
 const COPIES: bool = false;    // copies, instead of means
@@ -103,7 +103,7 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>, @builtin(num_workgr
     }
     value *= params.scale;
     if (RELU) {
-        value = max(value, vec4<f32>(0.0));
+        value = relu(value);
     }
     let target_index = params.y_offset + row * params.y_row + index % (params.width * params.frames * params.channels4);
     if (SUM) {

@@ -8,7 +8,7 @@
 // invocation: four channels of one tile. One workgroup: 16 neighbouring tiles by 16 channels, so
 // that its reads (channels together) and its writes (tiles together) are contiguous.
 
-//#parts storage activation relu transform_in winograd_in_params border
+//#parts storage activation relu finite transform_in winograd_in_params border
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const WORKGROUP_TILES: u32 = 16u; // tiles of one workgroup

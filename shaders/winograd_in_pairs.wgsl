@@ -5,7 +5,7 @@
 // One workgroup: 4 neighbouring tiles by 16 pairs of channels. Neighbouring invocations, and then
 // neighbouring workgroups, have neighbouring channels: together they use whole cache lines.
 
-//#parts storage_pair activation relu transform_in winograd_in_params border
+//#parts storage_pair activation relu finite transform_in winograd_in_params border
 
 const WORKGROUP: u32 = 64u;       // invocations per workgroup
 const PAIRS: u32 = 16u;           // pairs of channels of one workgroup

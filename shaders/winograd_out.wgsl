@@ -5,7 +5,7 @@
 // of tiles, per channel, for the group norm that reads y next. One invocation: four channels of a
 // run of neighbouring tiles in one row of tiles.
 
-//#parts storage relu transform_out winograd_out_params
+//#parts storage relu finite transform_out winograd_out_params
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
 alias Stored = vec4<f32>;           // the output as kept in memory
@@ -88,6 +88,6 @@ fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
         let divisor = max(count, 1.0);
         moments[target_index] = vec4<f32>(count);
         moments[target_index + 1u] = pivot + sum / divisor;
-        moments[target_index + 2u] = max(squares - sum * sum / divisor, vec4<f32>(0.0));
+        moments[target_index + 2u] = relu(squares - sum * sum / divisor);
     }
 }

@@ -5,7 +5,7 @@
 // invocations, and then neighbouring workgroups, have neighbouring channels: together they use
 // whole cache lines.
 
-//#parts storage_pair relu transform_out winograd_out_params
+//#parts storage_pair relu finite transform_out winograd_out_params
 
 const WORKGROUP: u32 = 64u;         // invocations per workgroup
 const TILES: u32 = 8u;              // tiles of one workgroup at a time
@@ -117,6 +117,6 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
         let divisor = max(count, 1.0);
         moments[target_index] = vec2<f32>(count);
         moments[target_index + 2u] = pivots[pair] + sum / divisor;
-        moments[target_index + 4u] = max(squares - sum * sum / divisor, vec2<f32>(0.0));
+        moments[target_index + 4u] = relu((squares - sum * sum / divisor).xyxy).xy;
     }
 }

@@ -1,6 +1,10 @@
-// is_finite: true for a number that is neither infinite nor NaN, found by its bits. Compilers may
-// assume that no value is infinite, and then drop a comparison.
+// finite: which numbers are neither infinite nor NaN, found by their bits. Compilers may assume
+// that no value is infinite, and then drop a comparison.
+
+fn are_finite(x: vec4<f32>) -> vec4<bool> {
+    return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7f800000u)) != vec4<u32>(0x7f800000u);
+}
 
 fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
+    return are_finite(vec4<f32>(x)).x;
 }

@@ -16,7 +16,7 @@ pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
     for storage in STORAGES {
         for shape in SHAPES {
-            problems.push(stats_problem(storage, shape));
+            problems.push(stats_problem(storage, shape, false));
             for activation in [None, Some(Activation::Silu), Some(Activation::Relu)] {
                 problems.push(apply_problem(storage, shape, (1, 0), activation));
                 for lanes in [1, 4] {
@@ -26,6 +26,7 @@ pub(super) fn problems() -> Vec<Problem> {
                 }
             }
         }
+        problems.push(stats_problem(storage, (91, 3), true));
         for frames in [(3, 2), (4, 0), (1, 2)] {
             for shape in [(91, 3), (64, 8)] {
                 problems.push(apply_problem(storage, shape, frames, Some(Activation::Silu)));
@@ -45,13 +46,21 @@ pub(super) fn problems() -> Vec<Problem> {
     problems
 }
 
-fn stats_problem(storage: Storage, (pixels, channels4): (u32, u32)) -> Problem {
+/// Makes a problem with a mean that is much larger than the deviation. If `nan`, the last number is
+/// NaN, and so must be the moments of its run.
+fn stats_problem(storage: Storage, (pixels, channels4): (u32, u32), nan: bool) -> Problem {
     let runs = pixels.div_ceil(64);
     let params = StatsParams { pixels, run: 64, runs, x_offset: 2, channels4, moments_offset: 1 };
-    // A case with |mean| >> deviation.
-    let x: Vec<f32> = noise(1, (2 + pixels * channels4) * 4, 1.0).iter().map(|value| value + 30.0).collect();
+    let mut x: Vec<f32> = noise(1, (2 + pixels * channels4) * 4, 1.0).iter().map(|value| value + 30.0).collect();
+    if let Some(last) = x.last_mut().filter(|_| nan) {
+        *last = f32::NAN;
+    }
     Problem {
-        name: format!("group_norm_stats {pixels} pixels c{} {storage:?}", channels4 * 4),
+        name: format!(
+            "group_norm_stats {pixels} pixels c{}{} {storage:?}",
+            channels4 * 4,
+            if nan { " with NaN" } else { "" }
+        ),
         launch: stats(storage, params),
         bindings: vec![numbers(storage, &x), room(Storage::F32, (1 + runs) * channels4 * 3)],
         tolerance: tolerance(Storage::F32),

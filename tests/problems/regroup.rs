@@ -4,7 +4,7 @@
 use wgvae::Storage;
 use wgvae::kernels::regroup::{RegroupParams, Regrouping};
 
-use super::{Problem, STORAGES, random, room, tolerance};
+use super::{Data, Elements, Problem, STORAGES, noise, numbers, random, room, tolerance};
 
 pub(super) fn problems() -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -30,6 +30,7 @@ pub(super) fn problems() -> Vec<Problem> {
             }
         }
         problems.push(every_second_row(storage));
+        problems.push(not_finite(storage));
         // The result of a network is in f32.
         for channels in [(64, 8), (18, 6)] {
             problems.push(means([storage, Storage::F32], false, channels, 1, 1).problem());
@@ -121,6 +122,19 @@ fn every_second_row(storage: Storage) -> Problem {
     let plain = params((5, 3), (5, 24, 24), (1, 1, 1));
     let params = RegroupParams { y_row: plain.y_row * 2, ..plain };
     Form { storages: [storage; 2], copies: true, by_place: false, sum: true, x_pixels: 15, params }.problem()
+}
+
+/// Makes a problem with a `ReLU` of numbers that are not finite, which must stay.
+fn not_finite(storage: Storage) -> Problem {
+    let form = means([storage; 2], false, (12, 12), 1, 1);
+    let mut x = noise(1, (form.params.x_offset + form.x_pixels * form.params.x_channels4) * 4, 1.0);
+    for (index, value) in [f32::NAN, f32::NEG_INFINITY, f32::INFINITY].into_iter().enumerate() {
+        x[form.params.x_offset as usize * 4 + index] = value;
+    }
+    let problem = form.problem();
+    let y = problem.bindings[1].clone().map(|data| Data { elements: Elements::Exact(storage), ..data });
+    let name = format!("{} with NaN", problem.name);
+    Problem { name, bindings: vec![numbers(storage, &x), y], ..problem }
 }
 
 fn params(

@@ -3,12 +3,13 @@
 
 use wgvae::kernels::regroup::RegroupParams;
 
-use super::{Call, at, each};
+use super::{Call, RELU, activate, at, each};
 
 pub(super) fn run(call: &mut Call<'_>) {
     let p: RegroupParams = call.params();
     let (input, output) = (call.storage("Stored"), call.storage("Output"));
     let by_place = call.variant.flag("BY_PLACE");
+    let activation = if call.variant.flag("RELU") { RELU } else { 0 };
     call.assert_covers(p.pixels * p.frames * p.channels4);
     let x = call.vec4s(1, input);
     let [side, places, count] = [p.side, p.places, p.count].map(at);
@@ -60,9 +61,7 @@ pub(super) fn run(call: &mut Call<'_>) {
                 channel if channel >= at(p.channels) => f64::from(before[lane]),
                 channel => {
                     let value = if call.variant.flag("COPIES") { copied(channel) } else { mean(channel) };
-                    let value = value * f64::from(p.scale);
-                    let value = if call.variant.flag("RELU") { value.max(0.0) } else { value };
-                    f64::from(before[lane]) + value
+                    f64::from(before[lane]) + activate(value * f64::from(p.scale), activation)
                 }
             });
             call.set(2, output, element, value);

@@ -104,7 +104,8 @@ struct How {
 fn fill<O: Stored>(p: RegroupParams, how: How, y: &mut [O], value: impl Fn(usize) -> f32) {
     for (channel, y) in y.iter_mut().enumerate() {
         let value = if channel < at(p.channels) { value(channel) * p.scale } else { 0.0 };
-        let value = if how.relu { value.max(0.0) } else { value };
+        // A value that is not finite stays: an overflow must not pass for a picture.
+        let value = if how.relu && value.is_finite() { value.max(0.0) } else { value };
         *y = O::of(if how.sum { y.get() + value } else { value });
     }
 }
