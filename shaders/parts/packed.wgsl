@@ -1,21 +1,20 @@
 // packed: converts four numbers to halves in two u32, for devices without `shader-f16`. WGSL leaves
-// `pack2x16float` undefined beyond 65504, and lets compilers assume that every float is finite. So
-// the conversion works on bits. Values that round to more than 65504 become infinity, and NaN stays
-// NaN, as in the hardware's own halves.
-
-const LARGEST_HALF: u32 = 0x477fe000u;  // bits of 65504.0: as a half 0x7bff
-const BEYOND_HALVES: u32 = 0x477ff000u; // bits of 65520.0, from which on IEEE rounds to infinity: as a half 0x7c00
-const INFINITY: u32 = 0x7f800000u;      // bits of infinity; the bits of NaN are larger
+// the direction in which `pack2x16float` rounds to the driver, and its result undefined beyond
+// 65504. It also lets compilers assume that every float is finite. So the conversion works on bits:
+// it rounds to the nearest half, ties to even, to infinity beyond the largest, and NaN stays NaN.
 
 fn pack_halves(value: vec4<f32>) -> vec2<u32> {
     let bits = bitcast<vec4<u32>>(value);
     let magnitude = bits & vec4<u32>(0x7fffffffu);
-    let finite = bitcast<vec4<f32>>((bits ^ magnitude) | min(magnitude, vec4<u32>(LARGEST_HALF)));
-    // Distance above the largest half: infinity is the next number, NaN is further up.
-    let above = select(vec4<u32>(0u), vec4<u32>(1u), magnitude >= vec4<u32>(BEYOND_HALVES))
-        + select(vec4<u32>(0u), vec4<u32>(0x200u), magnitude > vec4<u32>(INFINITY));
-    return vec2<u32>(
-        pack2x16float(finite.xy) + (above.x | (above.y << 16u)),
-        pack2x16float(finite.zw) + (above.z | (above.w << 16u)),
-    );
+    // Adds half of the last place less one, and one more if that place is odd. The constant also
+    // has the difference of the exponents, -112 << 23. 0x7c00 is infinity.
+    let rounded = magnitude + ((magnitude >> vec4<u32>(13u)) & vec4<u32>(1u)) + vec4<u32>(0xc8000fffu);
+    let normal = min(rounded >> vec4<u32>(13u), vec4<u32>(0x7c00u));
+    // The last place of 1/2 is that of a subnormal half, so a sum with 1/2 rounds to it.
+    let subnormal = bitcast<vec4<u32>>(bitcast<vec4<f32>>(magnitude) + 0.5) - vec4<u32>(0x3f000000u);
+    // From 2^-14 on halves are normal. Bits beyond those of infinity are NaN's.
+    let number = select(normal, subnormal, magnitude < vec4<u32>(0x38800000u));
+    let halves = select(number, vec4<u32>(0x7e00u), magnitude > vec4<u32>(0x7f800000u))
+        | ((bits >> vec4<u32>(16u)) & vec4<u32>(0x8000u));
+    return halves.xz | (halves.yw << vec2<u32>(16u));
 }

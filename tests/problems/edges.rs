@@ -94,12 +94,11 @@ fn planes_out_problem(pixels: u32, frames: u32, channels: u32, clamp: bool) -> P
 /// Makes a problem with numbers at the ends of a storage's range: larger ones become infinite, and
 /// NaN stays NaN.
 fn limits_problem(storage: Storage) -> Problem {
-    // IEEE rounds values from 65520 on to infinity, and smaller ones to the largest half. A
-    // truncating driver makes 65504 of values between that and 65536. So only packed halves, which
-    // the kernel rounds itself, are tested there.
-    let between: &[f32] = if storage == Storage::PackedF16 { &[65_519.996, 65_520.0, 65_535.996] } else { &[] };
+    // WGSL lets a driver choose the direction in which it rounds to its own halves. So only packed
+    // halves, which the kernel rounds itself, are tested between the halves.
+    let between = if storage == Storage::PackedF16 { middles_of_halves() } else { Vec::new() };
     let beyond = [65_536.0, 1e6, 1e20, f32::MAX, f32::INFINITY];
-    let magnitudes = [&[0.0, 1.0, 2.0_f32.powi(-14), 65_472.0, 65_504.0][..], between, &beyond].concat();
+    let magnitudes = [&[0.0, 1.0, 2.0_f32.powi(-14), 65_472.0, 65_504.0][..], &between, &beyond].concat();
     let mut values: Vec<f32> = magnitudes.iter().flat_map(|value| [*value, -value]).collect();
     values.push(f32::NAN);
     values.resize(values.len().next_multiple_of(4), 0.5);
@@ -128,6 +127,17 @@ fn limits_problem(storage: Storage) -> Problem {
         ],
         tolerance: tolerance(storage),
     }
+}
+
+/// Returns middles between neighbouring halves, from subnormal ones to the largest and 65536, each
+/// with the numbers before and after it. IEEE rounds a middle to the half that is even.
+fn middles_of_halves() -> Vec<f32> {
+    let last_places = [0, 1, 2, 511, 1022, 1023, 1024, 1025, 2047, 15_360, 15_361, 20_479, 31_742, 31_743_u16];
+    let middle = |bits: u16| {
+        let [low, high] = [bits, bits + 1].map(|bits| half::f16::from_bits(bits).to_f32().min(65_536.0));
+        f32::midpoint(low, high)
+    };
+    last_places.map(middle).into_iter().flat_map(|middle| [middle.next_down(), middle, middle.next_up()]).collect()
 }
 
 /// Makes a problem with values beyond -1..1, and if there is room with one that is not finite and
