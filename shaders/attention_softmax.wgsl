@@ -60,9 +60,10 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
 
     var sum = vec4<f32>(0.0);
     for (var i = local_index; i < keys4; i += WORKGROUP) {
-        let p = exp(score(i, start) - vec4<f32>(maximum));
-        probabilities[start + i] = store_stored(p);
-        sum += p;
+        // The sum is of the rounded probabilities, which the product will see.
+        let kept = store_stored(exp(score(i, start) - vec4<f32>(maximum)));
+        probabilities[start + i] = kept;
+        sum += load_stored(kept);
     }
     partial[local_index] = sum.x + sum.y + sum.z + sum.w;
     for (var stride = WORKGROUP / 2u; stride > 0u; stride /= 2u) {

@@ -25,8 +25,9 @@ pub(super) fn run(call: &mut Call<'_>) {
                 let key = key4 * 4 + lane;
                 if key < at(p.keys) { (score(key) - maximum).exp() } else { 0.0 }
             });
-            sum += four.iter().sum::<f64>();
             call.set(2, storage, start + key4, four.map(round));
+            // The sum is of the rounded probabilities.
+            sum += call.get(2, storage, start + key4).into_iter().map(f64::from).sum::<f64>();
         }
         let factor = if p.first == 1 { 0.0 } else { (f64::from(max_before) - maximum).exp() };
         call.set_float(3, query * 2, round(maximum));
