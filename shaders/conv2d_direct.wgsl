@@ -3,7 +3,8 @@
 //
 // For convolutions where Winograd does not pay: few input or output channels. With taps in time,
 // frame t of y is made of frames t to t + TAPS_T - 1 of x. One invocation: TILE_X neighbouring
-// pixels of one frame by 4 * TILE_N output channels.
+// pixels of one frame by 4 * TILE_N output channels. Neighbouring workgroups have the same pixels,
+// so that these are still in a cache for all their channels and frames.
 
 //#parts storage output relu finite border
 
@@ -40,14 +41,16 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> y: array<Output>;         // [rows, w, frames, c_out / 4]
 
 @compute @workgroup_size(WORKGROUP)
-fn main(@builtin(global_invocation_id) global_id: vec3<u32>) {
-    if (global_id.x >= params.spans * params.rows) {
+fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocation_index) local_index: u32) {
+    let span = workgroup_id.y * WORKGROUP + local_index;
+    if (span >= params.spans * params.rows) {
         return;
     }
-    let image_y = i32(params.y0 + global_id.x / params.spans);
-    let image_x = i32(global_id.x % params.spans * TILE_X);
-    let column0 = global_id.y * TILE_N;
-    let frame = global_id.z;
+    let image_y = i32(params.y0 + span / params.spans);
+    let image_x = i32(span % params.spans * TILE_X);
+    let blocks = (params.c_out4 + TILE_N - 1u) / TILE_N;
+    let column0 = workgroup_id.x % blocks * TILE_N;
+    let frame = workgroup_id.x / blocks;
     let x_pixel4 = params.frames_in * params.c_in4;
     // A last block that is only partly there reads its last column again. Its results are not
     // stored.

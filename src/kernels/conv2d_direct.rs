@@ -53,7 +53,8 @@ impl Conv2dDirect {
             ("Stored", Value::Type(self.input.wgsl_type())),
             ("Output", Value::Type(self.output.wgsl_type())),
         ];
-        let workgroups = [groups(u64::from(spans) * u64::from(rows)), c_out4.div_ceil(columns4), frames];
+        let workgroups =
+            [c_out4.div_ceil(columns4).saturating_mul(frames), groups(u64::from(spans) * u64::from(rows)), 1];
         let macs = u64::from(rows) * u64::from(width) * u64::from(frames) * products;
         Launch { macs, ..INTERFACE.launch(values, &params, workgroups) }
     }

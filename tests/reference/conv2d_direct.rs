@@ -11,9 +11,9 @@ pub(super) fn run(call: &mut Call<'_>) {
     let (input, output) = (call.storage("Stored"), call.storage("Output"));
     let shift = call.variant.number("SHIFT");
     assert!(p.spans * call.variant.number("TILE_X") >= p.width, "{p:?}");
-    assert!(call.workgroups[0] * wgvae::kernels::WORKGROUP >= p.spans * p.rows, "{p:?}");
-    assert!(call.workgroups[1] * call.variant.number("TILE_N") >= p.c_out4, "{p:?}");
-    assert_eq!(call.workgroups[2], p.frames, "{p:?}");
+    let [columns, spans, _] = call.workgroups;
+    assert!(spans * wgvae::kernels::WORKGROUP >= p.spans * p.rows, "{p:?}");
+    assert_eq!(columns, p.c_out4.div_ceil(call.variant.number("TILE_N")) * p.frames, "{p:?}");
     let beyond = call.variant.number("BEYOND");
     let times = call.variant.number("TAPS_T");
     assert!(p.frames_in + 1 >= p.frames + times, "{p:?}");

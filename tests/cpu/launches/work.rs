@@ -171,7 +171,7 @@ fn filters(variant: &Variant, p: &WeightsParams) -> Work {
     }
 }
 
-fn direct(variant: &Variant, p: &Conv2dDirectParams, [_, columns, _]: [u32; 3]) -> Work {
+fn direct(variant: &Variant, p: &Conv2dDirectParams, [blocks, ..]: [u32; 3]) -> Work {
     // Neighbouring invocations are pixels apart. Of the 32 bytes of a load they use one vec4; in
     // the worst case, the others are evicted before the next load.
     const SECTOR: u64 = 32;
@@ -184,7 +184,7 @@ fn direct(variant: &Variant, p: &Conv2dDirectParams, [_, columns, _]: [u32; 3]) 
         name: if c_in4 > c_out4 { "conv2d_direct: conv_out" } else { "conv2d_direct: conv_in" },
         macs: pixels * c_in4 * c_out4 * 16 * 9,
         moved: vec![
-            Moved { once: pixels * c_in4 * x4, all: rows * spans * frames * 18 * c_in4 * sector * u64::from(columns) },
+            Moved { once: pixels * c_in4 * x4, all: rows * spans * 18 * c_in4 * sector * u64::from(blocks) },
             Moved::default(),
             Moved::default(),
             Moved::once(pixels * c_out4 * y4),
