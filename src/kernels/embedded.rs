@@ -43,6 +43,7 @@ pub(super) const PARTS: &[(&str, &str)] = parts![
     "transform_weights",
     "border",
     "winograd_in_params",
+    "winograd_tile",
     "winograd_out_params",
 ];
 
