@@ -112,10 +112,6 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
     var b_next: Next;
     var k0 = 0u;
     loop {
-        if (!AHEAD && k0 > 0u) {
-            multiply(&acc, mine_x, mine_y);
-            workgroupBarrier();
-        }
         if (AHEAD && k0 < params.k4) {
             for (var block = 0u; block < BLOCKS; block++) { //#unroll
                 a_next[block] = load_a(a_at[block], k0 + a_column);
@@ -123,7 +119,7 @@ fn main(@builtin(workgroup_id) workgroup_id: vec3<u32>, @builtin(local_invocatio
             load_b(&b_next, b_at, k0);
         }
         // The next step is loaded while the current one is multiplied.
-        if (AHEAD && k0 > 0u) {
+        if (k0 > 0u) {
             multiply(&acc, mine_x, mine_y);
             workgroupBarrier();
         }
