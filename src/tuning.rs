@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use web_time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::execution::{Control, Submission};
+use crate::execution::{AdapterReport, Control, Submission};
 use crate::gpu::{Gpu, GpuBuffer, Input, LoadedWeight, Prepared};
 pub use crate::kernels::choice::KernelChoice;
 use crate::kernels::{source, weights};
@@ -97,11 +97,12 @@ impl Gpu {
     }
 
     /// Returns the key under which the result of [`Self::tune`] may be stored. It changes with the
-    /// device, the driver and the version of the kernels.
+    /// device, the driver, the text of the kernels and the version of this crate.
     pub fn tuning_key(&self) -> String {
-        let adapter = self.adapter();
-        let kernels = source::fingerprint();
-        format!("{} {} {} {}, kernels {kernels:016x}", adapter.backend, adapter.pci_id, adapter.name, adapter.driver)
+        let AdapterReport { backend, pci_id, name, driver, .. } = self.adapter();
+        // The text alone would miss a change of the half in Rust, which chooses their launches.
+        let (version, kernels) = (env!("CARGO_PKG_VERSION"), source::fingerprint());
+        format!("{backend} {pci_id} {name} {driver}, wgvae {version}, kernels {kernels:016x}")
     }
 
     /// Returns how many convolutions with the rules' kernels take long enough to be timed.

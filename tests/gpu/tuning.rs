@@ -39,6 +39,12 @@ fn every_candidate_gives_the_bits_of_the_rules() {
 }
 
 #[test]
+fn another_version_measures_again() {
+    let key = gpu(DeviceKind::Cpu, Vendor::Other).tuning_key();
+    assert!(key.contains(concat!("wgvae ", env!("CARGO_PKG_VERSION"))), "{key}");
+}
+
+#[test]
 fn without_bands_a_plan_takes_no_other_memory() {
     let gpu = gpu(DeviceKind::Cpu, Vendor::Other);
     let tuning = block_on(gpu.tune(&TuneOptions { bands: false, time: Duration::ZERO })).unwrap();
