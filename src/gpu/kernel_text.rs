@@ -90,8 +90,15 @@ impl Parts {
 #[expect(unsafe_code, reason = "without bounds and loop checks the kernels run up to twice as fast; see SAFETY")]
 fn shader_module(device: &wgpu::Device, label: &str, text: &str) -> wgpu::ShaderModule {
     let descriptor = wgpu::ShaderModuleDescriptor { label: Some(label), source: wgpu::ShaderSource::Wgsl(text.into()) };
-    // SAFETY: the text comes from this crate's own files in `shaders/`. Parameters bound their
-    // loops, and their indices stay within the bindings. The interpreter of plans in `tests/`
-    // checks this for every family and many sizes: it panics on any index outside a buffer.
+    // SAFETY: the text comes from this crate's own files in `shaders/`, and parameters bound their
+    // loops. Indices stay within the bindings for two reasons. First, the tests interpret plans of
+    // every family and many sizes with the kernels' twins in Rust, which panic on any index outside
+    // a buffer: so the offsets and counts of plans fit their buffers. Second, some shaders also
+    // load elements that their twins do not, and ignore the values. There only the shader's own
+    // clamps keep the index inside, and no test would find an index that they let through:
+    // - pixels beyond the border: `read_at` in `parts/border.wgsl`, and `clamp` in `unfold`;
+    // - rows and columns beyond a product: `min(row, m - 1)`, and the same for columns;
+    // - the rest of a last group: `min` in `conv2d_direct`, `group_norm_finish`,
+    //   `linear_attention_apply` and `winograd_out_pairs`.
     unsafe { device.create_shader_module_trusted(descriptor, wgpu::ShaderRuntimeChecks::unchecked()) }
 }
