@@ -12,9 +12,10 @@ from pathlib import PurePath
 from typing import Any
 
 import torch
+from wgvae._arrays import wrong
 
 from .files import States, files_of, states_of
-from .vae import EngineVae, Files, wrong
+from .vae import EngineVae, Files
 
 Graph = Mapping[str, Mapping[str, Any]]
 """A workflow as ComfyUI runs it: nodes by their id, with ``class_type`` and ``inputs``."""

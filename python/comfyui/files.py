@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+from wgvae._arrays import wrong
+
 import folder_paths
 
-from .vae import Files, wrong
+from .vae import Files
 
 States = tuple[tuple[int, int], ...]
 """Time of change and size of each file."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import wgvae
+from wgvae._arrays import wrong
 
 import comfy.model_management
 import comfy.model_patcher
@@ -99,6 +100,11 @@ class Patcher(comfy.model_patcher.ModelPatcher):  # type: ignore[misc]
         device: torch.device = self.load_device
         return device
 
+    def add_patches(self, *_: Any, **__: Any) -> list[str]:
+        """Raises InputError: weights are not in torch, so ComfyUI cannot change them."""
+        expected = "ComfyUI's own VAE, as wgvae's VAE takes no patches: use 'Load VAE'"
+        raise wrong("vae", expected, "a node that patches the weights")
+
     def partially_load(self, *_: Any, **__: Any) -> int:
         """Does nothing: wgvae reads weights when it first needs them."""
         return 0
@@ -158,9 +164,12 @@ class EngineVae:
         decoded = encoded * config.get("upscale", 1)
         # Qwen-Image has the network of Wan 2.1. Its pictures are clips of one frame, and take less
         # work with the weights of pictures. Other models for video encode a picture and decode a
-        # clip: to read the weights anew between the two would take longer.
-        self._single_frames_are_images = config["network"] == "wan" and not config["is_residual"]
-        layered = self._single_frames_are_images and self._time is None
+        # clip: to read the weights anew between the two would take longer. MiniMax-H3's model has
+        # no clip of one frame of latents.
+        has_pictures = config["network"] == "wan" and not config["is_residual"]
+        self._has_chunks: bool = facts["starts"] == "every_fifth"
+        self._single_frames_are_images = has_pictures or self._has_chunks
+        layered = has_pictures and self._time is None
         self.latent_channels: int = facts["latent_channels"][self._unscaled]
         self.output_channels: int = config["out_channels"]
         self.latent_dim = 2 if self._time is None and not layered else 3
@@ -168,6 +177,8 @@ class EngineVae:
         self.crop_input = True
         self.disable_offload = False
         self.extra_1d_channel = None
+        # Latents of encode are in ComfyUI's scale already.
+        self.format_encoded = None
         self.handles_tiling = False
         self.pad_channel_value = 1.0 if config["in_channels"] == 4 else None
         self.downscale_ratio, self.downscale_index_formula = _ratio(encoded, self._time, _latents)
@@ -175,6 +186,10 @@ class EngineVae:
 
     def throw_exception_if_invalid(self) -> None:
         """Does nothing: the constructor raises an error if a file is no VAE."""
+
+    def vae_output_dtype(self) -> torch.dtype:
+        """Returns the type of images and latents."""
+        return torch.float32
 
     def process_input(self, images: torch.Tensor) -> torch.Tensor:
         """Returns images of 0 to 1 as the model takes them, -1 to 1."""
@@ -210,12 +225,14 @@ class EngineVae:
 
         ``shape`` is that of latents, or of ``pixels``, as for :meth:`is_clip`.
         """
-        if self._time is None or not self.is_clip(shape):
+        if self._time is None or len(shape) < 5:
+            return None
+        if pixels and self._has_chunks:
+            return (shape[2] - 1) // _CHUNK_FRAMES * 5 + 2
+        if not self.is_clip(shape):
             return None
         if not pixels:
             return shape[2]
-        if self.first_stage_model.facts["starts"] == "every_fifth":
-            return (shape[2] - 1) // _CHUNK_FRAMES * 5 + 2
         return 1 + max(0, shape[2] - 2 + self._time) // self._time
 
     def vae_encode_crop_pixels(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -241,7 +258,8 @@ class EngineVae:
         Parameters
         ----------
         samples_in
-            Latents.
+            Latents. As in ComfyUI, a model for images decodes the first frame of
+            ``[b, c, t, h, w]``, and other models take ``[b, c, h, w]`` for one frame.
         vae_options
             None or empty, as no model of wgvae has options.
         memory_budget
@@ -258,14 +276,14 @@ class EngineVae:
         """
         if vae_options:
             raise wrong("vae_options", "none", ", ".join(vae_options))
-        model, latents = self.first_stage_model, samples_in.detach().float().cpu()
-        factor = self.spacial_compression_decode()
-        height, width = (side * factor for side in latents.shape[-2:])
+        model = self.first_stage_model
+        latents = self._shaped(samples_in.detach().float().cpu())
         clips, count = self.is_clip(latents.shape), self.latents_of(latents.shape)
         if tiling:
             self._check_tiles(latents.shape)
             clips, count = False, None
-        self._make_room(self.plan(height, width, memory_budget, latents=count, **(tiling or {})))
+        sides = self._sides(latents.shape)
+        self._make_room(self.plan(*sides, memory_budget, latents=count, **(tiling or {})))
         vae = model.opened(model.files.decoder)
         options: dict[str, Any] = {
             "output": "float",
@@ -314,7 +332,9 @@ class EngineVae:
         if self.latent_dim == 3 and images.ndim < 5:
             apart = self.not_video if not_video is None else not_video
             images = images.unsqueeze(2) if apart else images.movedim(1, 0).unsqueeze(0)
-        if model.facts["starts"] == "every_fifth":
+        # MiniMax-H3's model has two frames of latents for a picture, and ComfyUI keeps the first.
+        kept = 1 if images.ndim == 5 and images.shape[2] == 1 else None
+        if self._has_chunks:
             images = _of_chunks(images)
         elif self._time is not None and not model.facts["fills_parts"]:
             images = images[:, :, : (images.shape[2] - 1) // self._time * self._time + 1]
@@ -329,7 +349,8 @@ class EngineVae:
         }
         if clips:
             clip = vae.clip()
-            latents = _joined(clip.encode(one[None], progress=_bar(), **options) for one in images)
+            encoded = (clip.encode(one[None], progress=_bar(), **options) for one in images)
+            latents = _joined(encoded)[:, :, :kept]
         else:
             latents = _each_frame(images, lambda one: vae.encode(one, progress=_bar(), **options))
         return latents.to(self.output_device)
@@ -357,9 +378,8 @@ class EngineVae:
         model, latents = self.first_stage_model, samples.detach().float().cpu()
         if latents.ndim == 5:
             latents = latents.movedim(2, 1).flatten(0, 1)
-        factor = self.spacial_compression_decode()
-        height, width = (side * factor for side in latents.shape[-2:])
-        self._make_room(self.plan(height, width, memory_budget, max_side=max_side))
+        sides = self._sides(latents.shape)
+        self._make_room(self.plan(*sides, memory_budget, max_side=max_side))
         images = model.opened(model.files.decoder).decode(
             latents,
             output="float",
@@ -413,10 +433,14 @@ class EngineVae:
         """Returns False, as ComfyUI cannot move single weights."""
         return False
 
+    def prepare_decode(self, sample_shape: Sequence[int], memory_required: int | None = None) -> int:
+        """Makes room to decode latents of ``sample_shape``, and returns the size of a batch, 1."""
+        self._make_room(self.plan(*self._sides(sample_shape), latents=self.latents_of(sample_shape)))
+        return 1
+
     def memory_used_decode(self, shape: Sequence[int], dtype: torch.dtype) -> int:
         """Returns the bytes besides the weights for a decode of latents of ``shape``."""
-        height, width = (side * self.spacial_compression_decode() for side in shape[-2:])
-        plan = self.plan(height, width, latents=self.latents_of(shape))
+        plan = self.plan(*self._sides(shape), latents=self.latents_of(shape))
         return plan.peak_bytes - plan.weight_bytes
 
     def memory_used_encode(self, shape: Sequence[int], dtype: torch.dtype) -> int:
@@ -446,6 +470,22 @@ class EngineVae:
                 }
         return tensors
 
+    def _shaped(self, latents: torch.Tensor) -> torch.Tensor:
+        """Returns latents with the axes that the model has."""
+        if self.latent_dim == 2:
+            return latents[:, :, 0] if latents.ndim == 5 else latents
+        if latents.ndim != 4:
+            return latents
+        # ComfyUI's nodes for SeedVR2 hand on [b, c * t, h, w].
+        frames, rest = divmod(latents.shape[1], self.latent_channels)
+        is_collapsed = self.first_stage_model.config["network"] == "seedvr" and not rest
+        return latents.unflatten(1, (-1, frames if is_collapsed else 1))
+
+    def _sides(self, shape: Sequence[int]) -> tuple[int, int]:
+        """Returns height and width in pixels of decoded latents of ``shape``."""
+        factor = self.spacial_compression_decode()
+        return shape[-2] * factor, shape[-1] * factor
+
     def _check_tiles(self, shape: Sequence[int]) -> None:
         """Raises InputError if latents of this ``shape`` cannot be decoded in tiles."""
         if self._time is not None and len(shape) == 5 and shape[2] > 1:
@@ -462,12 +502,6 @@ class EngineVae:
         self.first_stage_model.planned_bytes = plan.weight_bytes
         rest = max(0, plan.peak_bytes - self.patcher.model_size())
         comfy.model_management.load_models_gpu([self.patcher], memory_required=rest)
-
-
-def wrong(what: str, expected: str, found: str) -> wgvae.errors.InputError:
-    """Returns the error for the argument ``what``, for the caller to raise."""
-    message = f"{what}: expected {expected}, found {found}"
-    return wgvae.errors.InputError(message, what=what, expected=expected, found=found)
 
 
 Ratio = int | tuple[Callable[[int], int], int, int]

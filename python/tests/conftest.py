@@ -118,15 +118,24 @@ def taehv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     The file does not tell whose latents it takes.
     """
+    return small_taehv(tmp_path_factory.mktemp("taehv"), "taew2_1")
+
+
+@pytest.fixture(scope="session")
+def taeh3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny autoencoder of MiniMax-H3 with an eighth of the channels and random weights."""
+    return small_taehv(tmp_path_factory.mktemp("taeh3"), "taeh3")
+
+
+def small_taehv(folder: Path, keys: str) -> Path:
     chance, weights = np.random.default_rng(4), {}
-    keys = ROOT / "tests" / "fixtures" / "keys" / "taew2_1.upstream.json"
-    for name, shape in json.loads(keys.read_text()).items():
+    fixture = ROOT / "tests" / "fixtures" / "keys" / f"{keys}.upstream.json"
+    for name, shape in json.loads(fixture.read_text()).items():
         extents = [extent // 64 * 8 if extent % 64 == 0 else extent for extent in shape]
         scale = 1 / np.sqrt(np.prod(extents[1:])) if len(shape) > 1 else 0.1
         weights[name] = (scale * chance.standard_normal(extents)).astype(np.float32)
-    path = tmp_path_factory.mktemp("taehv") / "model.safetensors"
-    save_file(weights, path)
-    return path
+    save_file(weights, folder / "model.safetensors")
+    return folder / "model.safetensors"
 
 
 def toy(folder: Path, keys: str, config: str, base: int, toy_base: int, changes: Mapping[str, Any]) -> Path:

@@ -206,6 +206,12 @@ def test_nodes_of_comfyui_take_it(nodes: dict[str, Any], comfy: Comfy) -> None:
         vae.decode(samples, vae_options={"num_chunks": 8000})
 
 
+def test_patches_are_an_error(nodes: dict[str, Any]) -> None:
+    vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
+    with pytest.raises(wgvae.errors.InputError, match="wgvae's VAE takes no patches: use 'Load VAE'"):
+        vae.patcher.add_patches({"encoder.conv_in.weight": (torch.zeros(1),)}, strength_patch=1.0)
+
+
 def test_comfyui_evicts_it(nodes: dict[str, Any], comfy: Comfy) -> None:
     vae = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="gpu")
     samples = torch.from_numpy(normal(1, 1, 16, 6, 5))
@@ -460,9 +466,21 @@ def test_fields_of_a_model_for_video(nodes: dict[str, Any], comfy: Comfy, wan: P
     assert [vae.downscale_ratio[0](frames) for frames in (0, 1, 4, 5, 81)] == [0, 1, 1, 2, 21]
 
 
-def test_4d_latents_of_a_video_model(nodes: dict[str, Any], comfy: Comfy, wan: Path) -> None:
-    vae = load(nodes, comfy, wan)
-    assert core_decode(vae, normal(2, 2, 16, 2, 3)).shape == (2, 16, 24, 3)
+def test_axes_of_latents_are_as_in_comfyui(
+    nodes: dict[str, Any], comfy: Comfy, wan: Path, seedvr: Path
+) -> None:
+    demo = call(nodes, "WgvaeLoader", vae_name="demo.safetensors", precision="f32", device="cpu")
+    frames = torch.from_numpy(normal(2, 1, 16, 2, 6, 5))
+    assert torch.equal(demo.decode(frames), demo.decode(frames[:, :, 0]))
+    assert demo.prepare_decode(frames.shape) == 1 and len(comfy.needed) == 3
+    video = load(nodes, comfy, wan)
+    assert video.decode(torch.from_numpy(normal(2, 2, 16, 2, 3))).shape == (2, 1, 16, 24, 3)
+    vae = load(nodes, comfy, seedvr, family="seedvr2")
+    assert torch.equal(vae.decode(frames.flatten(1, 2)), vae.decode(frames))
+    with pytest.raises(wgvae.errors.InputError, match="channels"):
+        vae.decode(frames[:, :15].flatten(1, 2))
+    for each in (demo, video, vae):
+        assert each.format_encoded is None and each.vae_output_dtype() == torch.float32
 
 
 def test_a_decode_that_doubles_the_sides(
@@ -557,6 +575,19 @@ def test_a_tiny_autoencoder_takes_any_number_of_frames(
     filled = torch.cat([frames, frames[:, :, -1:], frames[:, :, -1:]], dim=2)
     with wgvae.Vae.from_pretrained(taehv, family="taew2_1", device="cpu") as judge:
         assert np.array_equal(encoded.numpy(), judge.clip().encode(filled, unscaled=True))
+
+
+def test_a_picture_is_one_latent_of_taeh3(
+    nodes: dict[str, Any], comfy: Comfy, taeh3: Path
+) -> None:
+    vae = load(nodes, comfy, taeh3, family="taeh3")
+    # The two scales of this model are one.
+    vae._unscaled = False
+    pixels = torch.from_numpy(normal(6, 5, 32, 32, 3)).sigmoid()
+    encoded = vae.encode(pixels[:1])
+    assert encoded.shape == (1, 24, 1, 2, 2)
+    assert torch.equal(encoded, vae.encode(pixels)[:, :, :1])
+    assert vae.decode(encoded).shape == (1, 1, 32, 32, 3)
 
 
 def test_opacity_and_layers(nodes: dict[str, Any], comfy: Comfy, layered: Path) -> None:

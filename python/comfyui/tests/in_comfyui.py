@@ -166,7 +166,7 @@ def folders(names: list[str]) -> Iterator[Path]:
         base = Path(path)
         for folder in ("web", "user", "input", "output", "temp"):
             (base / folder).mkdir()
-        pack = base / "custom_nodes" / "wgvae"
+        pack = base / "custom_nodes" / "wgvae-nodes"
         source = ROOT / "python" / "comfyui"
         shutil.copytree(source, pack, ignore=shutil.ignore_patterns("tests", "__pycache__"))
         shutil.copytree(source / "tests" / "probe", base / "custom_nodes" / "probe")
