@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import normal
 
@@ -470,7 +472,7 @@ def test_is_saved_as_by_diffusers(kl: Any, folder: Path, tmp_path: Path) -> None
     assert again.config.scaling_factor == 0.25
 
 
-def test_takes_over_weights_of_torch(kl: Any) -> None:
+def test_takes_over_weights_of_torch(kl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     own = kl.to_torch()
     own.decoder.conv_out.bias.data += 1
     z = torch.from_numpy(normal(1, 1, 4, 3, 3))
@@ -479,10 +481,19 @@ def test_takes_over_weights_of_torch(kl: Any) -> None:
     assert folder.exists()
     with torch.no_grad():
         assert difference(ours.decode(z).sample, own.decode(z).sample) < NOISE["float32"]
+    vae = ours.vae
     del ours
+    assert np.isfinite(vae.encode(np.zeros((16, 16, 3), np.uint8))).all()
+    del vae
     assert not folder.exists()
     fresh = wgvae.diffusers.AutoencoderKL.from_config(kl.config, device="cpu")
     assert fresh.decode(z).sample.shape == kl.decode(z).sample.shape
+    folder = Path(fresh.vae.facts["name"])
+    with monkeypatch.context() as child:
+        child.setattr(os, "getpid", lambda: -1)
+        del fresh
+    assert folder.exists()
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -269,6 +269,15 @@ if child == 0:
 _, status = os.waitpid(child, 0)
 assert os.waitstatus_to_exitcode(status) == 7, status
 vae.decode(np.zeros((1, 16, 4, 4), np.float32))
+with vae:
+    child = os.fork()
+    if child == 0:
+        assert vae.closed
+        sys.exit(7)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7, status
+    assert not vae.closed
+assert vae.closed
 """
     subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", script], check=True)
 

@@ -137,6 +137,7 @@ class Vae:
         """Wraps an open model. Users call :meth:`from_pretrained` instead."""
         self._model = model
         self._least_memory = least_memory
+        self._process = os.getpid()
         self._facts: dict[str, Any] = json.loads(model.facts)
 
     @classmethod
@@ -455,12 +456,16 @@ class Vae:
 
     @property
     def closed(self) -> bool:
-        """True if :meth:`close` was called."""
-        return self._model.closed
+        """True if :meth:`close` was called, or if another process opened the model."""
+        return os.getpid() != self._process or self._model.closed
 
     def close(self) -> None:
-        """Frees the device's memory, after calls in other threads have ended."""
-        self._model.close()
+        """Frees the device's memory, after calls in other threads have ended.
+
+        Does nothing in a child process of the one that opened the model.
+        """
+        if not self.closed:
+            self._model.close()
 
     def __enter__(self) -> Vae:
         return self

@@ -71,6 +71,12 @@ def _changed(name: str, expected: str, found: str) -> InputError:
     return wrong("model", f"{expected} in {name}, as its config makes it", found)
 
 
+def _remove(folder: str, process: int) -> None:
+    """Removes ``folder``, but not at the end of a forked child: ``process`` still reads it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Loadable:
     """The part of :class:`EngineModel` that opens and saves files."""
 
@@ -210,8 +216,9 @@ class Loadable:
     ) -> Self:
         """Takes over the weights of diffusers' ``model`` as they are now.
 
-        They are written to a temporary folder, which stays as long as this object: wgvae reads
-        weights when it first needs them. Other arguments are those of :meth:`from_pretrained`.
+        They are written to a temporary folder, which stays as long as ``vae`` of this object:
+        wgvae reads weights when it first needs them. Other arguments are those of
+        :meth:`from_pretrained`.
 
         Raises
         ------
@@ -235,7 +242,7 @@ class Loadable:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        weakref.finalize(wrapped, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(vae, _remove, folder, os.getpid())
         return wrapped
 
     @classmethod
