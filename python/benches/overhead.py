@@ -74,7 +74,7 @@ def by_ray(folder: Path) -> None:
         for path in sorted(pictures.iterdir()):
             content = path.read_bytes()
             sha256(content)
-            rows.append((path.name, vae.encode(opened(content, None, 8)[0])[0]))
+            rows.append((path.name, vae.encode(opened(content, None, 8, 3)[0])[0]))
         put_latents(folder / "loop", "all", "parquet", rows)
         loop = (time.perf_counter() - start) / len(rows)
     report = encode_dataset(pictures, folder / "latents", model=MODEL, shard_rows=25)

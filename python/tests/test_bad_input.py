@@ -67,6 +67,7 @@ def test_more_images_than_memory(vae: wgvae.Vae) -> None:
         (np.full((1, 3, 40, 40), np.nan, np.float32), "finite"),
         (Image.new("RGBA", (40, 40)), "mode RGBA"),
         (Image.new("P", (40, 40)), "mode P"),
+        ([np.zeros((1, 16, 16, 3), np.uint8)], r"^images\[0\]: expected a shape \[h, w, 3\] of uint8 or"),
         ([], "none"),
         ([Image.new("RGB", (40, 40)), Image.new("RGB", (48, 40))], "one size"),
         ([Image.new("RGB", (40, 40)), "picture.png"], "str"),
@@ -90,6 +91,12 @@ def test_images(vae: wgvae.Vae, images: Any, says: str) -> None:
         ({"parking": "maybe"}, "maybe"),
         ({"parking": 3}, "word"),
         ({"progress": 3}, "function"),
+        ({"unscaled": "no"}, "^unscaled: expected True or False, found 'no'$"),
+        ({"memory_budget": True}, "bytes"),
+        ({"max_side": True}, "^max_side: expected 1 to 4294967295 pixels, found True$"),
+        ({"max_side": 16.0}, "^max_side: .* pixels, found 16.0$"),
+        ({"tile_size": np.bool_(True)}, "^tile_size: "),
+        ({"tile_overlap": -1}, "^tile_overlap: expected 0 to"),
     ],
 )
 def test_options(vae: wgvae.Vae, latents: Floats, options: dict[str, Any], says: str) -> None:
@@ -97,13 +104,13 @@ def test_options(vae: wgvae.Vae, latents: Floats, options: dict[str, Any], says:
         vae.decode(latents, **options)
 
 
-@pytest.mark.parametrize("options", [{"seed": 3}, {"sample": True, "seed": -1}, {"sample": True, "seed": 1.5}, {"sample": True, "moments": True}])
+@pytest.mark.parametrize("options", [{"seed": 3}, {"sample": True, "seed": -1}, {"sample": True, "seed": 1.5}, {"sample": True, "moments": True}, {"sample": 42}, {"seed": True, "sample": True}, {"moments": 1}])
 def test_samples(vae: wgvae.Vae, options: dict[str, Any]) -> None:
     with pytest.raises(errors.InputError):
         vae.encode(np.zeros((8, 8, 3), np.uint8), **options)
 
 
-@pytest.mark.parametrize("size", [(0, 8), (-8, 8), (8, 12), (1 << 40, 8), (8, math.nan), ("8", 8), (1 << 31, 1 << 31)])
+@pytest.mark.parametrize("size", [(0, 8), (-8, 8), (8, 12), (1 << 40, 8), (8, math.nan), ("8", 8), (8, True), (1 << 31, 1 << 31)])
 def test_sizes(vae: wgvae.Vae, size: Any) -> None:
     with pytest.raises(errors.InputError):
         vae.plan(*size)
@@ -122,9 +129,11 @@ def test_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(errors.FormatError, match="model.safetensors"):
         wgvae.Vae.from_pretrained(tmp_path / "model.safetensors")
-    for keywords in ({"precision": "f8"}, {"device": "tpu"}, {"device": 0}, {"threads": 0}, {"threads": "two"}, {"adapter": -1}, {"adapter": 1.5}, {"variant": "bf16"}, {"family": "none"}, {"family": 3}):
-        with pytest.raises(errors.InputError):
+    for keywords in ({"precision": "f8"}, {"device": "tpu"}, {"device": 0}, {"threads": 0}, {"threads": "two"}, {"threads": 5000}, {"threads": True}, {"preview_rate": "no"}, {"least_memory": 1}, {"adapter": -1}, {"adapter": 1.5}, {"variant": "bf16"}, {"family": "none"}, {"family": 3}):
+        with pytest.raises(errors.InputError, match=f"^{next(iter(keywords))}"):
             wgvae.Vae.from_pretrained(DEMO, **keywords)
+    with pytest.raises(errors.InputError, match="^path_or_hf_name: expected a path, found an empty text$"):
+        wgvae.Vae.from_pretrained("")
     for path in (3, None, b"model", "a\0b"):
         with pytest.raises((errors.Error, ValueError)):
             wgvae.Vae.from_pretrained(path)  # type: ignore[arg-type]
@@ -199,6 +208,11 @@ def test_clips(wan_vae: wgvae.Vae) -> None:
             clip.encode(frames)
 
 
+def test_a_callback_of_a_clip_is_a_function(wan_vae: wgvae.Vae) -> None:
+    with pytest.raises(errors.InputError, match="^on_frames: expected a function or None, found 3$"):
+        wan_vae.clip().decode(np.zeros((1, 16, 2, 2, 2), np.float32), 3)  # type: ignore[call-overload]
+
+
 def test_a_callback_of_a_clip_may_raise(wan_vae: wgvae.Vae) -> None:
     latents = np.zeros((1, 16, 2, 2, 2), np.float32)
     expected = wan_vae.clip().decode(latents)
@@ -209,4 +223,4 @@ def test_a_callback_of_a_clip_may_raise(wan_vae: wgvae.Vae) -> None:
     with pytest.raises(KeyError, match="enough"):
         wan_vae.clip().decode(latents, stop)
     again = wan_vae.clip().decode(latents)
-    assert expected is not None and again is not None and np.array_equal(again, expected)
+    assert np.array_equal(again, expected)

@@ -448,7 +448,7 @@ def test_clip(nodes: dict[str, Any], comfy: Comfy, wan: Path, wan_vae: wgvae.Vae
     latents = normal(2, 1, 16, 2, 2, 3)
     images = call(nodes, "WgvaeDecode", samples={"samples": torch.from_numpy(latents)}, vae=vae)
     frames = wan_vae.clip().decode(latents, unscaled=True)
-    assert frames is not None and images.shape == (5, 16, 24, 3)
+    assert images.shape == (5, 16, 24, 3)
     assert np.abs(images.numpy() * 255 - frames).max() <= 0.5 + 1e-3
     assert vae.decode(torch.from_numpy(latents)).shape == (1, 5, 16, 24, 3)
     two = vae.decode(torch.from_numpy(np.concatenate([latents, latents])))
@@ -540,7 +540,7 @@ def test_latents_of_ltx2_are_in_the_diffusion_models_scale(
     latents = normal(9, 1, 8, 2, 2, 2)
     with wgvae.Vae.from_pretrained(tmp_path, device="cpu") as judge:
         frames = judge.clip().decode(latents)
-        assert frames is not None and frames.shape == (9, 16, 16, 3)
+        assert frames.shape == (9, 16, 16, 3)
         assert np.abs(core_decode(vae, latents).numpy() * 255 - frames).max() <= 0.5 + 1e-3
         # As ComfyUI's nodes around its upsampler of latents do.
         statistics = vae.first_stage_model.per_channel_statistics
@@ -548,7 +548,7 @@ def test_latents_of_ltx2_are_in_the_diffusion_models_scale(
         assert not torch.equal(own, torch.from_numpy(latents))
         close(statistics.normalize(own).numpy(), latents)
         unscaled = judge.clip().decode(own.numpy(), unscaled=True)
-        assert unscaled is not None and np.abs(unscaled.astype(int) - frames).max() <= 1
+        assert np.abs(unscaled.astype(int) - frames).max() <= 1
     sound = torch.zeros(1, 8, 4)
     nested = SimpleNamespace(is_nested=True, unbind=lambda: (torch.from_numpy(latents), sound))
     images = call(nodes, "WgvaeDecode", samples={"samples": nested}, vae=vae)

@@ -55,10 +55,10 @@ def test_encode(cli: Cli, vae: wgvae.Vae, pictures: NDArray[np.uint8], tmp_path:
     sample, seed = ("--sample" in flags), (7 if "--sample" in flags else None)
     moments, unscaled = "--moments" in flags, "--unscaled" in flags
     budget = "12MiB" if "--memory-budget" in flags else None
-    encoded = vae.encode(pictures, sample, seed, moments=moments, unscaled=unscaled, memory_budget=budget)
+    encoded = vae.encode(pictures, sample=sample, seed=seed, moments=moments, unscaled=unscaled, memory_budget=budget)
     assert np.array_equal(encoded, expected)
     opened = [Image.open(path) for path in paths]
-    encoded = vae.encode(opened, sample, seed, moments=moments, unscaled=unscaled, memory_budget=budget)
+    encoded = vae.encode(opened, sample=sample, seed=seed, moments=moments, unscaled=unscaled, memory_budget=budget)
     assert np.array_equal(encoded, expected)
 
 
@@ -79,19 +79,19 @@ def test_clips(cli: Cli, wan: Path, tmp_path: Path, device: Literal["gpu", "cpu"
     with wgvae.Vae.from_pretrained(wan, device=device) as vae:
         clip = vae.clip()
         decoded = clip.decode(latents, output="float")
-        assert decoded is not None and decoded.shape == (1, 3, 9, 24, 16)
+        assert decoded.shape == (1, 3, 9, 24, 16)
         assert np.array_equal(decoded, frames)
         with pytest.raises(wgvae.errors.BudgetError) as refused:
             clip.decode(latents, memory_budget=1)
         within = clip.decode(latents, output="float", memory_budget=refused.value.smallest)
-        assert within is not None and np.array_equal(within, frames)
+        assert np.array_equal(within, frames)
         parts: list[Floats] = []
         assert clip.decode(latents, parts.append, output="float") is None
         assert [len(part) for part in parts] == [1, 4, 4]
         assert np.array_equal(np.concatenate(parts).swapaxes(0, 1)[None], frames)
         assert np.array_equal(clip.encode(frames), np.load(tmp_path / "again.npy"))
         levels = clip.decode(latents)
-        assert levels is not None and levels.shape == (9, 24, 16, 3)
+        assert levels.shape == (9, 24, 16, 3)
         expected = np.clip(frames[0].transpose(1, 2, 3, 0) / 2 + 0.5, 0, 1) * 255
         assert np.abs(levels - expected).max() <= 0.51
 

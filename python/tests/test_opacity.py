@@ -64,7 +64,7 @@ def test_taehv_needs_a_family_and_takes_clips(taehv: Path) -> None:
     with wgvae.Vae.from_pretrained(taehv, family="taew2_1") as vae:
         image = vae.decode(latents[:, :, 0])
         frames = vae.clip().decode(latents)
-        assert frames is not None and frames.shape == (9, 16, 24, 3)
+        assert frames.shape == (9, 16, 24, 3)
         assert np.array_equal(frames[:1], image)
         again = vae.clip().encode(frames)
         assert again.shape == latents.shape

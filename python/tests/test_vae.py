@@ -13,6 +13,8 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from PIL import Image
 
 import wgvae
 from wgvae import Progress, errors
+from wgvae._arrays import Picture
 
 
 class Dlpack:
@@ -339,6 +342,35 @@ def test_precisions(latents: Floats) -> None:
     assert not np.array_equal(decoded["fast"], decoded["f16"])
 
 
+def test_a_clip_of_floats_takes_its_size_once(wan_vae: wgvae.Vae) -> None:
+    tracemalloc.start()
+    frames = wan_vae.clip().decode(normal(1, 1, 16, 3, 8, 8), output="float")
+    assert frames.flags.c_contiguous and tracemalloc.get_traced_memory()[1] < 1.5 * frames.nbytes
+    tracemalloc.reset_peak()
+    wan_vae.clip().encode(frames)
+    assert tracemalloc.get_traced_memory()[1] < 1.5 * frames.nbytes
+    tracemalloc.stop()
+
+
+def test_numbers_of_numpy(vae: wgvae.Vae, latents: Floats, pictures: NDArray[np.uint8]) -> None:
+    side: Any = np.int32(24)
+    options: dict[str, Any] = {"sample": np.True_, "seed": np.uint64(7), "memory_budget": np.int64(64 << 20)}
+    assert np.array_equal(vae.decode(latents, max_side=side), vae.decode(latents, max_side=24))
+    assert np.array_equal(vae.encode(pictures, **options), vae.encode(pictures, sample=True, seed=7))
+    assert vae.plan(side, side) == vae.plan(24, 24)
+
+
+def test_types_are_there_at_run_time(vae: wgvae.Vae) -> None:
+    for call in (wgvae.Vae.from_pretrained, wgvae.Vae.encode, wgvae.Vae.decode, wgvae.Clip.encode, wgvae.Clip.decode):
+        assert typing.get_type_hints(call)
+    assert isinstance(Image.new("RGB", (8, 8)), Picture)
+    assert hash(vae.plan(48, 40)) == hash(vae.plan(48, 40))
+    assert len({*wgvae.adapters(), *wgvae.adapters()}) == len(wgvae.adapters())
+    vae.facts["config"]["latent_channels"] = vae.facts["image_step"][0] = 0
+    vae.config["block_out_channels"].clear()
+    assert vae.config["latent_channels"] == 16 and vae.facts["image_step"][0] and vae.config["block_out_channels"]
+
+
 def test_an_image_model_has_no_clips(vae: wgvae.Vae) -> None:
     with pytest.raises(errors.InputError, match="video"):
         vae.clip()
@@ -350,7 +382,7 @@ def test_images_and_clips_in_turn(wan: Path) -> None:
         first = vae.decode(image), vae.clip().decode(clip)
         second = vae.decode(image), vae.clip().decode(clip)
         for one, other in zip(first, second, strict=True):
-            assert one is not None and other is not None and np.array_equal(one, other)
+            assert np.array_equal(one, other)
 
 
 def test_plans_count_the_latents_of_a_clip_whose_attention_keeps_them(hunyuan_video: Path) -> None:
@@ -361,12 +393,12 @@ def test_plans_count_the_latents_of_a_clip_whose_attention_keeps_them(hunyuan_vi
         assert peaks[0] < peaks[1] < peaks[2]
         assert peaks[1] == clip.plan(32, 48, output="float").peak_bytes
         frames = clip.decode(latents, output="float")
-        assert frames is not None and frames.shape == (1, 3, 9, 32, 48)
+        assert frames.shape == (1, 3, 9, 32, 48)
         assert vae.memory()[1] == peaks[0]
         assert clip.encode(np.clip(frames, -1, 1)).shape == latents.shape
     with wgvae.Vae.from_pretrained(hunyuan_video, device="cpu") as vae:
         close = vae.clip().decode(latents, output="float")
-        assert close is not None and np.abs(close - frames).max() < 1e-4 * np.abs(frames).max()
+        assert np.abs(close - frames).max() < 1e-4 * np.abs(frames).max()
 
 
 def test_preview_rate(taehv: Path, wan: Path) -> None:
@@ -374,7 +406,7 @@ def test_preview_rate(taehv: Path, wan: Path) -> None:
     with wgvae.Vae.from_pretrained(taehv, family="taew2_1", preview_rate=True) as vae:
         clip = vae.clip()
         frames = clip.decode(latents)
-        assert frames is not None and frames.shape == (3, 16, 24, 3) and clip.temporal_factor == 1
+        assert frames.shape == (3, 16, 24, 3) and clip.temporal_factor == 1
         macs = clip.plan(16, 24).macs
         assert vae.facts["can_decode"] and not vae.facts["can_encode"]
         with pytest.raises(errors.TensorError, match="encoder"):

@@ -33,6 +33,18 @@ class HasDlpack(Protocol):
     def __dlpack_device__(self) -> tuple[Any, int]: ...
 
 
+@runtime_checkable
+class Picture(Protocol):
+    """An image of PIL."""
+
+    @property
+    def mode(self) -> str: ...
+
+    def getbands(self) -> tuple[str, ...]: ...
+
+    def tobytes(self) -> bytes: ...
+
+
 ArrayLike: TypeAlias = Array | HasArray | HasDlpack
 
 # DLPack's device type for host memory.
@@ -64,18 +76,19 @@ def as_array(value: Any, what: str) -> tuple[Array, bool]:
     InputError
         If ``value`` is no such object, is on another device, or is a masked array.
     """
+    bfloat16 = False
     if hasattr(value, "detach") and hasattr(value, "device"):
-        return _of_tensor(value, what)
-    if not isinstance(value, np.ndarray):
+        value, bfloat16 = _of_tensor(value, what)
+    elif not isinstance(value, np.ndarray):
         value = _of_other(value, what)
     if isinstance(value, np.ma.MaskedArray):
         raise wrong(what, "an array without a mask (value.filled(0))", "a masked array")
     if value.dtype.name == "bfloat16":
-        return value.view(np.uint16), True
+        value, bfloat16 = value.view(np.uint16), True
     if not value.dtype.isnative or not value.flags.aligned:
         # From a file of another byte order, or a field of a packed record.
         value = np.require(value.astype(value.dtype.newbyteorder("=")), requirements=["A"])
-    return value, False
+    return value, bfloat16
 
 
 def _of_tensor(value: Any, what: str) -> tuple[Array, bool]:
@@ -149,7 +162,7 @@ def as_images(value: Any, channels: int) -> tuple[Array, bool]:
         If the images are of no accepted shape, a list has images of several sizes or types, or a
         PIL image has a mode that the model cannot take.
     """
-    if is_picture(value):
+    if isinstance(value, Picture):
         return _of_picture(value, "images", channels)[None], False
     if isinstance(value, (list, tuple)):
         return _of_list(value, channels)
@@ -161,19 +174,14 @@ def as_images(value: Any, channels: int) -> tuple[Array, bool]:
     return array, bfloat16
 
 
-def is_picture(value: Any) -> bool:
-    """Returns True if ``value`` is a PIL image."""
-    return hasattr(value, "getbands") and hasattr(value, "mode") and hasattr(value, "tobytes")
-
-
 def _of_list(images: list[Any] | tuple[Any, ...], channels: int) -> tuple[Array, bool]:
     if not images:
         raise wrong("images", "at least one", "none")
-    if all(is_picture(image) for image in images):
+    if all(isinstance(image, Picture) for image in images):
         arrays = [_of_picture(image, f"images[{index}]", channels) for index, image in enumerate(images)]
         bfloat16 = False
-    elif any(is_picture(image) for image in images):
-        odd = next(index for index, image in enumerate(images) if not is_picture(image))
+    elif any(isinstance(image, Picture) for image in images):
+        odd = next(index for index, image in enumerate(images) if not isinstance(image, Picture))
         raise wrong(f"images[{odd}]", "an image of PIL, as others of the list are", type(images[odd]).__name__)
     else:
         pairs = [as_array(image, f"images[{index}]") for index, image in enumerate(images)]
@@ -182,8 +190,11 @@ def _of_list(images: list[Any] | tuple[Any, ...], channels: int) -> tuple[Array,
         if any(other != bfloat16 for _, other in pairs):
             raise wrong("images", "images of one type", "bfloat16 among others")
     first = arrays[0]
+    if first.ndim != 3:
+        expected = f"a shape [h, w, {channels}] of uint8 or [{channels}, h, w] of floats"
+        raise wrong("images[0]", expected, str(list(first.shape)))
     for index, array in enumerate(arrays):
-        if array.ndim != 3 or array.shape != first.shape or array.dtype != first.dtype:
+        if array.shape != first.shape or array.dtype != first.dtype:
             expected = f"images of one size and type, as images[0]: {first.dtype} {list(first.shape)}"
             raise wrong(f"images[{index}]", expected, f"{array.dtype} {list(array.shape)}")
     return np.stack(arrays), bfloat16

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
 from wgvae import _native
-from wgvae._arrays import Array, ArrayLike, as_clip_latents, as_frames, as_images, as_latents, wrong
+from wgvae._arrays import Array, ArrayLike, Picture, as_clip_latents, as_frames, as_images, as_latents, wrong
+from wgvae._options import (
+    Border,
+    Device,
+    Output,
+    Parking,
+    Precision,
+    Tiling,
+    adapter_name,
+    call_options,
+    divide,
+    drawn,
+    flag,
+    number,
+    optional,
+    word,
+)
 from wgvae.errors import ModelNotFoundError
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-    Images: TypeAlias = ArrayLike | Image | Sequence[Image] | Sequence[Array]
-
-Precision: TypeAlias = Literal["auto", "f16", "f32", "fast"]
-Border: TypeAlias = Literal["zeros", "reflect", "replicate", "circular"]
-Device: TypeAlias = Literal["auto", "gpu", "cpu"]
-Parking: TypeAlias = Literal["auto", "on", "off"]
-Output: TypeAlias = Literal["uint8", "float"]
-Tiling: TypeAlias = Literal["exact", "blend", "cosine", "estimate"]
+Images: TypeAlias = ArrayLike | Picture | Sequence[Picture] | Sequence[Array]
 
 
 class Progress(NamedTuple):
@@ -66,7 +72,7 @@ class Adapter:
     driver: str
     pci_id: str
     """PCI vendor and device."""
-    facts: dict[str, Any]
+    facts: dict[str, Any] = field(hash=False)
     """Everything that ``wgvae adapters --json`` prints about the adapter."""
 
 
@@ -108,7 +114,7 @@ class Plan:
     """Estimated time on a device of this kind, in seconds. For a clip: one part."""
     macs: int
     """Multiply-adds. For a clip: one part."""
-    facts: list[dict[str, Any]]
+    facts: list[dict[str, Any]] = field(hash=False)
     """All facts, by the names of ``wgvae plan --json`` for an image, without ``limits``.
 
     A clip has two items: its first part and its other parts.
@@ -223,19 +229,20 @@ class Vae:
             raise wrong("path_or_hf_name", "a path, as str or os.PathLike", "bytes")
         if variant not in (None, "fp16"):
             raise wrong("variant", '"fp16" or None', repr(variant))
-        if family is not None and not isinstance(family, str):
-            raise wrong("family", "a name", repr(family))
-        stated = None if border is None else _word("border", border)
+        if not path:
+            raise wrong("path_or_hf_name", "a path", "an empty text")
+        named = None if family is None else word("family", family)
+        stated = None if border is None else word("border", border)
         if "\0" not in path and not path.startswith("hf:") and not os.path.exists(path):
             raise _not_found(path)
         place: _native.Place = {
-            "device": _word("device", device),
-            "adapter": _adapter(adapter),
-            "threads": None if threads is None else _number("threads", threads, "threads"),
-            "precision": _word("precision", precision or "auto"),
+            "device": word("device", device),
+            "adapter": adapter_name(adapter),
+            "threads": optional("threads", threads, "threads", most=1024),
+            "precision": word("precision", "auto" if precision is None else precision),
         }
-        model = _native.Model.open(path, family, stated, variant == "fp16", bool(preview_rate), place)
-        return cls(model, bool(least_memory))
+        thrifty, rate = flag("least_memory", least_memory), flag("preview_rate", preview_rate)
+        return cls(_native.Model.open(path, named, stated, variant == "fp16", rate, place), thrifty)
 
     def decode(
         self,
@@ -316,17 +323,17 @@ class Vae:
         """
         clips = self._facts["temporal_factor"] is not None
         array, bfloat16 = as_latents(latents, clips)
-        options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
-        _divide(options, max_side, tiling, tile_size, tile_overlap)
+        options = call_options(self._least_memory, unscaled, output, memory_budget, parking)
+        divide(options, max_side, tiling, tile_size, tile_overlap)
         with _watched(progress, "decode") as watch:
             return self._model.decode(array, bfloat16, options, watch)
 
     def encode(
         self,
         images: Images,
+        *,
         sample: bool = False,
         seed: int | None = None,
-        *,
         moments: bool = False,
         unscaled: bool = False,
         memory_budget: int | str | None = None,
@@ -375,7 +382,7 @@ class Vae:
             The same errors as :meth:`decode`.
         """
         array, bfloat16 = as_images(images, self.config["in_channels"])
-        options = _options(self._least_memory, unscaled, True, memory_budget, parking, bool(moments), _seed(sample, seed, moments))
+        options = call_options(self._least_memory, unscaled, "float", memory_budget, parking, moments, drawn(sample, seed, moments))
         with _watched(progress, "encode") as watch:
             return self._model.encode(array, bfloat16, options, watch)
 
@@ -408,13 +415,14 @@ class Vae:
         BudgetError
             If no plan fits the budget. Its ``smallest`` is the smallest budget found.
         """
+        encode = flag("encode", encode)
         if encode and tiling != "exact":
             raise wrong("tiling", '"exact" for an encode, which is always whole', repr(tiling))
         for name, given in (("max_side", max_side), ("tile_size", tile_size), ("tile_overlap", tile_overlap)):
             if encode and given is not None:
                 raise wrong(name, "None for an encode", repr(given))
-        options = _options(self._least_memory, unscaled, _floats(output), memory_budget, parking)
-        _divide(options, max_side, tiling, tile_size, tile_overlap)
+        options = call_options(self._least_memory, unscaled, output, memory_budget, parking)
+        divide(options, max_side, tiling, tile_size, tile_overlap)
         return self._plan(height, width, encode, options, clip=False)
 
     def clip(self) -> Clip:
@@ -433,12 +441,12 @@ class Vae:
     @property
     def config(self) -> dict[str, Any]:
         """The network and the scale of its latents, by diffusers' names."""
-        return dict(self._facts["config"])
+        return copy.deepcopy(self._facts["config"])
 
     @property
     def facts(self) -> dict[str, Any]:
         """Facts about the model and its device."""
-        return dict(self._facts)
+        return copy.deepcopy(self._facts)
 
     @property
     def device(self) -> Literal["gpu", "cpu"]:
@@ -487,8 +495,8 @@ class Vae:
         options: _native.Options,
         clip: bool,
     ) -> Plan:
-        height, width = _number("height", height, "pixels"), _number("width", width, "pixels")
-        text, facts_json = self._model.plan(height, width, bool(encode), clip, options)
+        height, width = number("height", height, "pixels"), number("width", width, "pixels")
+        text, facts_json = self._model.plan(height, width, flag("encode", encode), clip, options)
         facts = json.loads(facts_json)
 
         def most(name: str) -> int:
@@ -536,7 +544,7 @@ def preview(latents: ArrayLike, family: str, *, max_side: int = 512) -> Array:
         finite.
     """
     array, bfloat16 = as_latents(latents, False)
-    return _native.preview(array, bfloat16, family, _number("max_side", max_side, "pixels"))
+    return _native.preview(array, bfloat16, word("family", family), number("max_side", max_side, "pixels"))
 
 
 class Clip:
@@ -555,6 +563,32 @@ class Clip:
         self.temporal_factor = int(factor)
         """Frames for each frame of latents but the first, which gives one frame. In taeh3, every fifth
         gives one. In taecvx, the first gives one if the clip has an odd number of them."""
+
+    @overload
+    def decode(
+        self,
+        latents: ArrayLike,
+        on_frames: None = None,
+        *,
+        output: Output = "uint8",
+        unscaled: bool = False,
+        memory_budget: int | str | None = None,
+        parking: Parking = "auto",
+        progress: ProgressArgument = None,
+    ) -> Array: ...
+
+    @overload
+    def decode(
+        self,
+        latents: ArrayLike,
+        on_frames: Callable[[Array], object],
+        *,
+        output: Output = "uint8",
+        unscaled: bool = False,
+        memory_budget: int | str | None = None,
+        parking: Parking = "auto",
+        progress: ProgressArgument = None,
+    ) -> None: ...
 
     def decode(
         self,
@@ -590,23 +624,23 @@ class Clip:
         wgvae.Error
             The same errors as :meth:`Vae.decode`.
         """
+        if on_frames is not None and not callable(on_frames):
+            raise wrong("on_frames", "a function or None", repr(on_frames))
         array, bfloat16 = as_clip_latents(latents)
-        floats = _floats(output)
-        options = _options(self._vae._least_memory, unscaled, floats, memory_budget, parking)
+        options = call_options(self._vae._least_memory, unscaled, output, memory_budget, parking)
         parts: list[Array] = []
         with _watched(progress, "decode clip") as watch:
             self._vae._model.decode_clip(array, bfloat16, on_frames or parts.append, options, watch)
         if on_frames is not None:
             return None
-        frames = np.concatenate(parts)
-        return np.ascontiguousarray(frames.swapaxes(0, 1))[None] if floats else frames
+        return _joined(parts) if options["floats"] else np.concatenate(parts)
 
     def encode(
         self,
-        frames: ArrayLike | Sequence[Image] | Sequence[Array],
+        frames: ArrayLike | Sequence[Picture] | Sequence[Array],
+        *,
         sample: bool = False,
         seed: int | None = None,
-        *,
         moments: bool = False,
         unscaled: bool = False,
         memory_budget: int | str | None = None,
@@ -643,11 +677,11 @@ class Clip:
             The same errors as :meth:`Vae.decode`.
         """
         array, bfloat16 = as_frames(frames)
-        options = _options(self._vae._least_memory, unscaled, True, memory_budget, parking, bool(moments), _seed(sample, seed, moments))
+        options = call_options(self._vae._least_memory, unscaled, "float", memory_budget, parking, moments, drawn(sample, seed, moments))
         parts: list[Array] = []
         with _watched(progress, "encode clip") as watch:
             self._vae._model.encode_clip(array, bfloat16, parts.append, options, watch)
-        return np.ascontiguousarray(np.concatenate(parts).swapaxes(0, 1))[None]
+        return _joined(parts)
 
     def plan(
         self,
@@ -666,10 +700,24 @@ class Clip:
         ``clip_latents`` is the most frames of latents that the clip has, 33 if None. Only the memory
         of HunyuanVideo 1.5 depends on it. Other arguments and errors are those of :meth:`Vae.plan`.
         """
-        options = _options(self._vae._least_memory, unscaled, _floats(output), memory_budget, parking)
-        if clip_latents is not None:
-            options["clip_latents"] = _number("clip_latents", clip_latents, "latents")
+        options = call_options(self._vae._least_memory, unscaled, output, memory_budget, parking)
+        options["clip_latents"] = optional("clip_latents", clip_latents, "latents")
         return self._vae._plan(height, width, encode, options, clip=True)
+
+
+def _joined(parts: list[Array]) -> Array:
+    """Moves parts ``[k, c, h, w]`` of a clip to an array ``[1, c, frames, h, w]``.
+
+    Each part is freed when it is copied, so the clip takes its size once.
+    """
+    channels, *sides = parts[0].shape[1:]
+    clip = np.empty((1, channels, sum(map(len, parts)), *sides), parts[0].dtype)
+    start = 0
+    while parts:
+        part = parts.pop(0)
+        clip[0, :, start : start + len(part)] = part.swapaxes(0, 1)
+        start += len(part)
+    return clip
 
 
 def _not_found(path: str) -> ModelNotFoundError:
@@ -679,89 +727,6 @@ def _not_found(path: str) -> ModelNotFoundError:
     if len(words) > 1 and is_plain and not os.path.exists(words[0]):
         message += f"; a model of the Hugging Face Hub is called hf:{path}"
     return ModelNotFoundError(message, filename=path, errno=2, strerror="No such file or directory")
-
-
-def _adapter(adapter: str | int | None) -> str | None:
-    if isinstance(adapter, int) and not isinstance(adapter, bool) and adapter >= 0:
-        return str(adapter)
-    if adapter is None or isinstance(adapter, str):
-        return adapter
-    raise wrong("adapter", "part of a name, an index from 0, or None", repr(adapter))
-
-
-def _word(what: str, word: str) -> str:
-    if not isinstance(word, str):
-        raise wrong(what, "a word", repr(word))
-    return word
-
-
-def _floats(output: str) -> bool:
-    if output not in ("uint8", "float"):
-        raise wrong("output", '"uint8" or "float"', repr(output))
-    return output == "float"
-
-
-def _number(what: str, number: int, unit: str, least: int = 1) -> int:
-    try:
-        number = number.__index__()
-    except AttributeError:
-        raise wrong(what, f"a number of {unit}", repr(number)) from None
-    if not least <= number < 1 << 32:
-        raise wrong(what, f"{least} to 4294967295 {unit}", str(number))
-    return number
-
-
-def _options(
-    least_memory: bool,
-    unscaled: bool,
-    floats: bool,
-    memory_budget: int | str | None,
-    parking: str,
-    moments: bool = False,
-    seed: int | None = None,
-) -> _native.Options:
-    budget = _native.parse_bytes(memory_budget) if isinstance(memory_budget, str) else memory_budget
-    if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or not 0 < budget < 1 << 64):
-        raise wrong("memory_budget", 'bytes, such as 2 << 30 or "2GiB"', repr(memory_budget))
-    return {
-        "unscaled": bool(unscaled),
-        "floats": floats,
-        "memory_budget": budget,
-        "least_memory": least_memory,
-        "parking": _word("parking", parking),
-        "clip_latents": None,
-        "moments": moments,
-        "seed": seed,
-        "max_side": None,
-        "tiling": "exact",
-        "tile_size": None,
-        "tile_overlap": None,
-    }
-
-
-def _divide(
-    options: _native.Options, max_side: int | None, tiling: str, size: int | None, overlap: int | None
-) -> None:
-    """Adds to ``options`` how a decode averages and divides an image."""
-    if max_side is not None:
-        options["max_side"] = _number("max_side", max_side, "pixels")
-    options["tiling"] = _word("tiling", tiling)
-    options["tile_size"] = None if size is None else _number("tile_size", size, "pixels")
-    # Tiles may lie side by side.
-    options["tile_overlap"] = None if overlap is None else _number("tile_overlap", overlap, "pixels", least=0)
-
-
-def _seed(sample: bool, seed: int | None, moments: bool) -> int | None:
-    """Checks ``seed`` and returns the seed for the noise, or None if there is none to draw."""
-    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64):
-        raise wrong("seed", "a number of 0 to 2**64 - 1, or None", repr(seed))
-    if not sample:
-        if seed is not None:
-            raise wrong("seed", "sample=True with it", "sample=False")
-        return None
-    if moments:
-        raise wrong("moments", "sample=False with it", "sample=True")
-    return secrets.randbits(64) if seed is None else seed
 
 
 @contextmanager

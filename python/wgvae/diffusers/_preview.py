@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from wgvae._arrays import Array, wrong
-from wgvae._vae import Vae, _number, preview
+from wgvae._options import number
+from wgvae._vae import Vae, preview
 
 Show = Callable[[Array], object]
 StepEnd = Callable[[Any, int, Any, dict[str, Any]], dict[str, Any]]
@@ -86,7 +87,7 @@ def preview_callback(
     wgvae.Error
         The errors of :meth:`wgvae.Vae.from_pretrained`, if ``model`` is a path.
     """
-    every, max_side = _number("every", every, "steps"), _number("max_side", max_side, "pixels")
+    every, max_side = number("every", every, "steps"), number("max_side", max_side, "pixels")
     layout = _layout(pipe, family, needs_map=model is None)
     painter = _painter(layout, model, max_side)
     display = _shower(show)
