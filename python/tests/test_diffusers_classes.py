@@ -25,6 +25,7 @@ pytestmark = pytest.mark.extras
 
 import wgvae  # noqa: E402
 import wgvae.diffusers  # noqa: E402
+from wgvae._arrays import as_array  # noqa: E402
 from wgvae.diffusers._load import border_of  # noqa: E402
 from wgvae.errors import ConfigError, FileError, InputError, ModelNotFoundError  # noqa: E402
 
@@ -551,6 +552,22 @@ def test_device_is_as_asked(kl: Any) -> None:
     assert kl.device == torch.device("cpu")
     assert kl.to("meta") is kl and kl.device == torch.device("meta")
     assert kl.decode(torch.zeros(1, 4, 2, 2)).sample.device == torch.device("cpu")
+
+
+def test_wrong_settings_are_refused_at_once(kl: Any) -> None:
+    before = kl.memory_budget
+    for limit in ("much", -1, 1.5, True):
+        with pytest.raises(InputError, match="^memory_budget"):
+            kl.memory_budget = limit
+    assert kl.memory_budget == before
+    with pytest.raises(InputError, match=r"^load_state_dict: expected AutoencoderKL\.from_torch"):
+        kl.load_state_dict({}, strict=False)
+
+
+def test_tensors_that_are_not_aligned() -> None:
+    odd = torch.frombuffer(bytearray(9), dtype=torch.float32, offset=1)
+    array, _ = as_array(odd, "z")
+    assert array.flags.aligned and np.array_equal(array, odd.numpy())
 
 
 def test_tiles_are_refused_or_ignored(kl: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import torch
 
 from wgvae._arrays import Array, wrong
+from wgvae._options import budget
 from wgvae._vae import Vae
 from wgvae.diffusers._files import tensor
 from wgvae.diffusers._load import Loadable
@@ -98,6 +99,16 @@ class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ig
         self.eval()
 
     @property
+    def memory_budget(self) -> int | str | None:
+        """Limit of the device's memory, in bytes or as text such as "2GiB"."""
+        return self._memory_budget
+
+    @memory_budget.setter
+    def memory_budget(self, limit: int | str | None) -> None:
+        budget(limit)
+        self._memory_budget = limit
+
+    @property
     def dtype(self) -> torch.dtype:
         """Type of results. Weights and sums may have another type."""
         dtype: torch.dtype = self.nothing.dtype
@@ -112,10 +123,10 @@ class EngineModel(Loadable, torch.nn.Module, metaclass=_EqualToOwn):  # type: ig
         device: torch.device = self.nothing.device
         return device
 
-    def type(self, dst_type: torch.dtype) -> Self:
-        """Sets ``dtype`` to ``dst_type``."""
-        self.to(dst_type)
-        return self
+    def load_state_dict(self, *_: Any, **__: Any) -> Any:
+        """Raises InputError: wgvae reads the weights from files."""
+        expected = f"{type(self).__name__}.from_torch of a model that has loaded them"
+        raise wrong("load_state_dict", expected, "a call")
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Does nothing, or raises InputError if gradients are wanted."""
