@@ -9,6 +9,7 @@ import io
 import json
 import os
 import signal
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -280,15 +281,57 @@ def test_bad_sources(tmp_path: Path, folder: Path) -> None:
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(wgvae.errors.InputError, match=says):
             encode_dataset(source, tmp_path / "out", model=DEMO)
-    bad: list[dict[str, Any]] = [{"workers": 0}, {"shard_rows": 0}, {"format": "zip"}, {"dtype": "int8"}, {"memory_budget": "much"}]
+    bad: list[dict[str, Any]] = [{"workers": 0}, {"shard_rows": 0}, {"format": "zip"}, {"dtype": "int8"}]
+    bad += [{"memory_budget": limit} for limit in ("much", 1.5, -1)] + [{"size": size} for size in (16, (16,), (16, 8.0), (True, 8))]
+    bad += [{"device": "tpu"}, {"precision": "f8"}, {"seed": 1.5}, {"adapter": -1}, {"workers": True}, {"image_column": 3}, {"family": 3}]
     for options in bad:
-        with pytest.raises(wgvae.errors.InputError):
+        with pytest.raises(wgvae.errors.InputError, match=f"^{next(iter(options))}"):
             encode_dataset(folder, tmp_path / "out", model=DEMO, **options)
     with pytest.raises(wgvae.errors.InputError, match="that all nodes see"):
         encode_dataset(folder, tmp_path / "out", model="hf:someone/a-vae")
     with pytest.raises(wgvae.errors.FileError):
         encode_dataset(folder, tmp_path / "out", model=tmp_path / "no model")
     assert not (tmp_path / "out").exists()
+
+
+def test_tables_are_checked_before_the_work(tmp_path: Path) -> None:
+    content = as_png(picture(1))
+    (tmp_path / "pictures").mkdir()
+    table = pa.table({"name": ["a", "b", "a"], "image": [content] * 3})
+    pq.write_table(table, tmp_path / "pictures" / "all.parquet", row_group_size=2)
+
+    def says(message: str, call: Any, **options: Any) -> None:
+        with pytest.raises(wgvae.errors.InputError, match=message):
+            call(tmp_path / "pictures", tmp_path / "out", model=DEMO, resources=GPU, **options)
+        assert not (tmp_path / "out").exists()
+
+    says("^ids: expected each once in the source, found 'a' several times", encode_dataset, id_column="name")
+    says("^source: expected the columns picture in all.parquet, found name, image", encode_dataset, image_column="picture")
+    says("^source: expected the columns id, latents, shape, dtype in", decode_dataset)
+    seed: Any = np.int64(3)
+    assert encode_dataset(tmp_path / "pictures", tmp_path / "out", model=DEMO, resources=GPU, seed=seed).images == 3
+
+
+def test_pictures_of_one_name_keep_their_latents(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "all.tar", "w") as archive:
+        for number in range(2):
+            entry = tarfile.TarInfo("one.png")
+            entry.size = len(as_png(picture(number)))
+            archive.addfile(entry, io.BytesIO(as_png(picture(number))))
+    with pytest.raises(wgvae.errors.InputError, match="^ids: expected each once"):
+        encode_dataset(tmp_path / "all.tar", tmp_path / "out", model=DEMO, resources=GPU)
+    stored = pq.read_table(tmp_path / "out" / "shard-000000.parquet")["latents"].to_pylist()
+    assert len(set(stored)) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text on this system")
+def test_a_name_that_is_no_text_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    for name in (b"bad\xff.png", b"good.png"):
+        picture(1).save(tmp_path / "pictures" / os.fsdecode(name))
+    report = encode_dataset(tmp_path / "pictures", tmp_path / "out", model=DEMO, resources=GPU)
+    assert report.images == 1 and [error["id"] for error in report.errors] == ["bad\\udcff.png"]
+    assert "UnicodeEncodeError" in report.errors[0]["error"]
 
 
 def test_cores_get_the_number_of_threads_unless_an_argument_asks_for_a_gpu() -> None:

@@ -109,7 +109,8 @@ class Encoder(Actor):
 
     def work(self, shard: Shard) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
         errors: list[dict[str, Any]] = []
-        rows, made, busy = [], {}, 0.0
+        made: list[tuple[dict[str, Any], Array]] = []
+        busy = 0.0
         for pictures in self.batches(shard, errors):
             # Sorted by size, so that each size of a batch is planned and allocated only once.
             for row, picture in sorted(pictures, key=lambda pair: pair[1].shape[:2]):
@@ -120,13 +121,12 @@ class Encoder(Actor):
                     errors.append(_error(row["id"], error))
                     continue
                 busy += time.perf_counter() - start
-                made[row["id"]] = latents.astype(self.job["dtype"], copy=False)
-                rows.append(row)
+                made.append((row, latents.astype(self.job["dtype"], copy=False)))
             # Before the next batch is read.
             pictures.clear()
-        rows.sort(key=lambda row: row["id"])
-        put_latents(self.output, shard.name, self.job["format"], [(row["id"], made[row["id"]]) for row in rows])
-        return rows, errors, busy
+        made.sort(key=lambda pair: pair[0]["id"])
+        put_latents(self.output, shard.name, self.job["format"], [(row["id"], latents) for row, latents in made])
+        return [row for row, _ in made], errors, busy
 
     def batches(self, shard: Shard, errors: list[dict[str, Any]]) -> Iterator[list[tuple[dict[str, Any], Array]]]:
         """Reads the shard's pictures in batches: a row of the record, and uint8 ``[h, w, c]``.
@@ -139,6 +139,8 @@ class Encoder(Actor):
         held = 0
         for name, content in pictures_of(shard, job["image_column"], job["id_column"]):
             try:
+                # The name of a file may be no text, which tables and tensors cannot have as an id.
+                name.encode()
                 if isinstance(content, Exception):
                     raise content
                 picture, done = opened(content, size, step, channels)
@@ -197,7 +199,7 @@ class Decoder(Actor):
 
 def _error(name: str, error: Exception) -> dict[str, Any]:
     """Returns what the record says of a picture that is left out."""
-    return {"id": name, "error": f"{type(error).__name__}: {error}"}
+    return {"id": name.encode(errors="backslashreplace").decode(), "error": f"{type(error).__name__}: {error}"}
 
 
 def _may_be_on_cores(settings: dict[str, Any], adapter: str | int | None) -> bool:

@@ -9,7 +9,7 @@ import os
 import tarfile
 import uuid
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,8 @@ from safetensors.numpy import save
 
 from wgvae._arrays import Array, wrong
 
-LATENTS = ("parquet", "safetensors")
-IMAGES = ("webdataset", "parquet", "folder")
+LATENTS = Literal["parquet", "safetensors"]
+IMAGES = Literal["webdataset", "parquet", "folder"]
 
 
 def put(path: Path, content: bytes) -> None:

@@ -19,9 +19,11 @@ import ray.data
 import wgvae
 from wgvae import _native
 from wgvae._arrays import wrong
+from wgvae._options import Device, Precision, adapter_name, budget, number, word
+from wgvae._options import seed as stated_seed
 from wgvae.ray._actors import Actor, Decoder, Encoder, ids
 from wgvae.ray._files import IMAGES, LATENTS, put_json, sha256, sha256_of_file
-from wgvae.ray._sources import Shard, list_shards
+from wgvae.ray._sources import COLUMNS, Shard, check_tables, list_shards
 
 
 @dataclass(frozen=True)
@@ -139,17 +141,19 @@ def encode_dataset(
     ray.exceptions.RayError
         If an actor fails for another reason than a bad picture.
     """
-    settings = {"size": list(size) if size else None, "dtype": dtype, "seed": seed, "image_column": image_column, "id_column": id_column}
-    _check(format, LATENTS, workers, shard_rows, memory_budget)
-    if dtype not in ("float32", "float16"):
-        raise wrong("dtype", '"float32" or "float16"', repr(dtype))
-    shards = list_shards(os.fspath(source), shard_rows, latents=False)
+    settings = {
+        "dtype": word("dtype", dtype, Literal["float32", "float16"]),
+        "seed": stated_seed(seed),
+        "image_column": word("image_column", image_column),
+        "id_column": None if id_column is None else word("id_column", id_column),
+    }
+    word("format", format, LATENTS)
     job = _job(output, model, format, device, num_cpus, adapter, precision, family, border, memory_budget) | settings
+    workers, rows = number("workers", workers, "actors"), number("shard_rows", shard_rows, "pictures")
+    shards = list_shards(os.fspath(source), rows, latents=False)
+    check_tables(shards, [image_column] if id_column is None else [image_column, id_column], id_column)
     known = _inspected(job)
-    step = known["image_step"]
-    if size is not None and (len(size) != 2 or any(not isinstance(side, int) or side < 1 or side % step for side in size)):
-        raise wrong("size", f"height and width, multiples of {step}", repr(size))
-    return _run(Encoder, job, known, shards, workers, num_cpus, resources)
+    return _run(Encoder, job | {"size": _size(size, known["image_step"])}, known, shards, workers, num_cpus, resources)
 
 
 def decode_dataset(
@@ -174,20 +178,25 @@ def decode_dataset(
     .tar, "parquet", or "folder" for single files. Other arguments and errors are those of
     :func:`encode_dataset`.
     """
-    _check(format, IMAGES, workers, 1, memory_budget)
-    shards = list_shards(os.fspath(source), 1, latents=True)
+    word("format", format, IMAGES)
     job = _job(output, model, format, device, num_cpus, adapter, precision, family, border, memory_budget)
+    workers = number("workers", workers, "actors")
+    shards = list_shards(os.fspath(source), 1, latents=True)
+    check_tables(shards, COLUMNS, "id")
     return _run(Decoder, job, _inspected(job), shards, workers, num_cpus, resources)
 
 
-def _check(format: str, formats: tuple[str, ...], workers: int, shard_rows: int, memory_budget: int | str | None) -> None:
-    if format not in formats:
-        raise wrong("format", " or ".join(f'"{one}"' for one in formats), repr(format))
-    for what, number in (("workers", workers), ("shard_rows", shard_rows)):
-        if not isinstance(number, int) or number < 1:
-            raise wrong(what, "1 or more", repr(number))
-    if isinstance(memory_budget, str):
-        _native.parse_bytes(memory_budget)
+def _size(size: tuple[int, int] | None, step: int) -> list[int] | None:
+    """Returns height and width, which are multiples of ``step``."""
+    if size is None:
+        return None
+    expected = f"height and width, multiples of {step}"
+    if not isinstance(size, (list, tuple)) or len(size) != 2:
+        raise wrong("size", expected, repr(size))
+    sides = [number("size", side, "pixels a side") for side in size]
+    if any(side % step for side in sides):
+        raise wrong("size", expected, repr(size))
+    return sides
 
 
 def _job(
@@ -208,13 +217,13 @@ def _job(
         "output": str(Path(output).absolute()),
         "model": str(Path(model).absolute()),
         "format": format,
-        "device": device,
+        "device": word("device", device, Device),
         "threads": max(1, int(num_cpus)),
-        "adapter": adapter,
-        "precision": precision,
-        "family": family,
-        "border": border,
-        "memory_budget": memory_budget,
+        "adapter": adapter_name(adapter),
+        "precision": word("precision", precision, Precision),
+        "family": None if family is None else word("family", family),
+        "border": None if border is None else word("border", border),
+        "memory_budget": budget(memory_budget),
     }
 
 
@@ -259,6 +268,7 @@ def _run(
         for _ in done.iter_rows():
             pass
     written = [json.loads((records / f"{shard.name}.json").read_text()) for shard in shards]
+    # Only the entries of .tar files are not compared before.
     twice = [name for name, count in Counter(ids(written)).items() if count > 1]
     if twice:
         raise wrong("ids", "each once in the source", f"{twice[0]!r} several times")

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from wgvae._arrays import Array, wrong
+
+COLUMNS = ("id", "latents", "shape", "dtype")
+"""Columns of latents in .parquet files."""
 
 PICTURES = frozenset((".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"))
 
@@ -83,6 +87,33 @@ def list_shards(source: str, shard_rows: int, latents: bool) -> list[Shard]:
     return [Shard(f"shard-{index:06}", kind, str(root), (one,)) for index, one in enumerate(members)]
 
 
+def check_tables(shards: list[Shard], columns: Sequence[str], id_column: str | None) -> None:
+    """Checks the columns of .parquet files, and that no id of a file occurs twice.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or an id occurs several times.
+    """
+    seen: set[str] = set()
+    for kind, path in dict.fromkeys((shard.kind, Path(shard.root) / shard.members[0]) for shard in shards):
+        names: list[str] = []
+        if kind == "parquet":
+            table = pq.ParquetFile(path)
+            found = table.schema_arrow.names
+            if not set(columns) <= set(found):
+                raise wrong("source", f"the columns {', '.join(columns)} in {path.name}", ", ".join(found))
+            if id_column is not None:
+                names = [str(name) for name in table.read(columns=[id_column])[id_column].to_pylist()]
+        elif kind == "safetensors":
+            with safe_open(path, framework="numpy") as tensors:
+                names = tensors.keys()
+        for name in names:
+            if name in seen:
+                raise wrong("ids", "each once in the source", f"{name!r} several times")
+            seen.add(name)
+
+
 def pictures_of(shard: Shard, image_column: str, id_column: str | None) -> Iterator[tuple[str, bytes | Exception]]:
     """Yields the id of each picture, and its bytes or the exception of reading it."""
     if shard.kind == "files":
@@ -122,7 +153,7 @@ def latents_of(shard: Shard) -> Iterator[tuple[str, Array | Exception]]:
     if shard.kind == "safetensors":
         yield from sorted(load_file(path).items())
         return
-    table = pq.ParquetFile(path).read_row_group(shard.group, columns=["id", "latents", "shape", "dtype"])
+    table = pq.ParquetFile(path).read_row_group(shard.group, columns=list(COLUMNS))
     for item in table.to_pylist():
         try:
             yield item["id"], np.frombuffer(item["latents"], np.dtype(item["dtype"])).reshape(item["shape"])
