@@ -34,7 +34,8 @@ pub(crate) fn decode(
     if latents.shape.contains(&0) {
         return Err(Error::input("latents", "no empty axes", format!("{:?}", latents.shape)).into());
     }
-    let decode = DecodeOptions { clip_latents: u32::try_from(count).ok(), ..options.decode(&device.config)? };
+    let decode =
+        DecodeOptions { clip_latents: u32::try_from(count).ok(), ..options.decode(device.checkpoint.config())? };
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: true, ..load })?;
     let size = latent_size(vae.config(), options.space(), channels, (height, width))?;
@@ -98,7 +99,8 @@ pub(crate) fn encode(
     watch: &mut Watch,
 ) -> Result<(), Stop> {
     let wanted = options.wanted();
-    let mut frames = Inputs::new(frames, 3, device.config.image_step(options.encoded_space()), Uneven::Crop)?;
+    let mut frames =
+        Inputs::new(frames, 3, device.checkpoint.config().image_step(options.encoded_space()), Uneven::Crop)?;
     let count = frames.count;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Encode, clips: true, ..load })?;

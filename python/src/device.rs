@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use std::thread::{self, ThreadId};
 
 use parking_lot::{Mutex, MutexGuard};
-use wgvae::config::{AutoencoderConfig, PaddingMode};
+use wgvae::config::PaddingMode;
 use wgvae::files::Variant;
 use wgvae::{Checkpoint, Directions, Error, LoadOptions, Named, Planner, Result, Vae};
 
 use crate::SIGNALS;
 use crate::errors::Stop;
-use crate::notes::collected;
 use crate::watch::Watch;
 
-/// The files of a model.
+/// Where a model is, and what the caller stated of it.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// Path of the file or folder.
@@ -50,9 +49,8 @@ impl Source {
 /// A device and the model that is loaded on it.
 #[derive(Debug)]
 pub(crate) struct Device {
-    source: Source,
-    /// The network, and the scale of its latents.
-    pub(crate) config: AutoencoderConfig,
+    /// The model's files. They stay open, so that weights that are loaded later are of the same.
+    pub(crate) checkpoint: Checkpoint,
     /// The device itself.
     pub(crate) device: wgvae::Device,
     work: Mutex<Work>,
@@ -79,16 +77,8 @@ pub(crate) struct Turn<'a> {
 
 impl Device {
     /// Creates a device on which nothing is loaded yet.
-    pub(crate) fn new(source: Source, config: AutoencoderConfig, device: wgvae::Device) -> Self {
-        Self { source, config, device, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
-    }
-
-    /// Opens the model's files again. The caller was warned when they were opened first.
-    ///
-    /// # Errors
-    /// See [`Source::open`].
-    pub(crate) fn open(&self) -> Result<Checkpoint> {
-        collected(|| self.source.open()).0
+    pub(crate) fn new(checkpoint: Checkpoint, device: wgvae::Device) -> Self {
+        Self { checkpoint, device, work: Mutex::default(), asked: Mutex::default(), holder: Mutex::default() }
     }
 
     /// Waits until no other thread uses the device.
@@ -119,10 +109,9 @@ impl Device {
     /// # Errors
     /// If the model lacks weights for `wanted`.
     pub(crate) fn planner(&self, wanted: LoadOptions) -> Result<Planner> {
-        let checkpoint = self.open()?;
         let options = self.merged(wanted);
-        check(&checkpoint, options)?;
-        Planner::new(&self.device, &checkpoint, options)
+        check(&self.checkpoint, options)?;
+        Planner::new(&self.device, &self.checkpoint, options)
     }
 
     /// Returns the options for `wanted` and all earlier calls together.
@@ -148,12 +137,12 @@ impl Turn<'_> {
         let loaded = match self.work.loaded.take_if(|(loaded, _)| *loaded == options) {
             Some(loaded) => loaded,
             None => {
-                let checkpoint = self.device.open()?;
-                check(&checkpoint, options)?;
+                let Device { checkpoint, device, asked, .. } = self.device;
+                check(checkpoint, options)?;
                 // Free the old model first, so that two never need memory at once.
                 self.work.loaded = None;
-                let vae = pollster::block_on(Vae::load(&self.device.device, &checkpoint, options))?;
-                self.device.asked.lock()[usize::from(options.clips)] = Some(options);
+                let vae = pollster::block_on(Vae::load(device, checkpoint, options))?;
+                asked.lock()[usize::from(options.clips)] = Some(options);
                 (options, vae)
             }
         };

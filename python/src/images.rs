@@ -46,7 +46,7 @@ pub(crate) fn decode(
     options: &Options,
     watch: &mut Watch,
 ) -> Result<Stack, Stop> {
-    let decode = options.decode(&device.config)?;
+    let decode = options.decode(device.checkpoint.config())?;
     let [count, channels, height, width] = axes("latents", "[n, c, h, w]", &latents.shape)?;
     let mut turn = device.turn()?;
     let vae = turn.load(LoadOptions { directions: Directions::Decode, clips: false, ..load })?;

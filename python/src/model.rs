@@ -27,9 +27,6 @@ pub(crate) struct Model {
     /// Process that opened the device. Its child processes cannot use the device.
     process: u32,
     precision: Precision,
-    /// True if the scale of the diffusion model's latents is known, and true if that of the VAE's
-    /// own is.
-    known: [bool; 2],
     /// Facts about the model and its device, as JSON.
     facts: String,
 }
@@ -50,16 +47,14 @@ impl Model {
     ) -> PyResult<Self> {
         let precision = place.precision().map_err(|error| Stop::from(error).into_exception(py))?;
         let variant = if fp16 { Variant::Fp16 } else { Variant::Default };
-        let (device, known, facts) = run(py, None, |_| {
+        let (device, facts) = run(py, None, |_| {
             let source = Source { path: hub::local(path, variant)?, family, border, variant, preview_rate };
             let checkpoint = source.open()?;
             let device = place.open()?;
             let facts = facts(&checkpoint, &device, precision).to_string();
-            let known = SPACES.map(|space| checkpoint.check_space(space).is_ok());
-            let config = checkpoint.config().clone();
-            Ok((Arc::new(Device::new(source, config, device)), known, facts))
+            Ok((Arc::new(Device::new(checkpoint, device)), facts))
         })?;
-        Ok(Self { device: Mutex::new(Some(device)), process: std::process::id(), precision, known, facts })
+        Ok(Self { device: Mutex::new(Some(device)), process: std::process::id(), precision, facts })
     }
 
     /// Facts about the model and its device, as JSON.
@@ -219,7 +214,9 @@ impl Model {
         let array = array.map_err(|stop| stop.into_exception(py))?;
         let load = self.load_options(options);
         run(py, progress, |watch| {
-            self.check_meaning(&device, options)?;
+            if !options.moments {
+                device.checkpoint.check_space(options.space())?;
+            }
             work(&device, load, &array, watch)
         })
     }
@@ -239,14 +236,6 @@ impl Model {
             "a Vae that process {here} opened, as a device does not survive a fork: open the model in this process"
         );
         Err(input(py, "Vae", &expected, &format!("a Vae of process {}", self.process)))
-    }
-
-    /// Returns an error if the scale of the latents is unknown.
-    fn check_meaning(&self, device: &Device, options: &Options) -> Result<(), Stop> {
-        if options.moments || self.known[usize::from(options.space().is_unscaled())] {
-            return Ok(());
-        }
-        Ok(device.open()?.check_space(options.space())?)
     }
 
     fn load_options(&self, options: &Options) -> LoadOptions {

@@ -82,7 +82,7 @@ pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
         return fail(format!("not a safetensors file but {other}"));
     }
     let Ok(prefix) = <[u8; 8]>::try_from(prefix) else {
-        return fail(format!("{} bytes are too few for a safetensors file", source.len()));
+        return fail(format!("{} bytes are too few for a file of tensors", source.len()));
     };
     let header_bytes = u64::from_le_bytes(prefix);
     if header_bytes > MAX_HEADER_BYTES {

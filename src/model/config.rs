@@ -24,7 +24,7 @@ use self::difference::{compared, compared_by};
 pub use self::families::{FAMILIES, Family};
 pub use self::hunyuan_video::HunyuanVideo;
 pub use self::json::is_supported_class;
-use self::latents::LTX2_CHANNELS;
+use self::latents::{H3_CHANNELS, LTX2_CHANNELS};
 pub use self::latents::{LatentSpace, OwnLatents, Packing};
 pub use self::ltx2::{Ltx2, Ltx2Level, SizeChange};
 pub(crate) use self::network::Halves;
@@ -288,13 +288,13 @@ impl AutoencoderConfig {
 
     /// Returns the space of latents with `channels` channels in `ComfyUI`'s files for this model.
     /// They are the VAE's own, because the sampler has already undone the diffusion model's scale.
-    /// Only latents of LTX-2 and `SeedVR2`, and packed ones, of FLUX.2 and its relatives, keep that
-    /// scale: there, `ComfyUI`'s VAE undoes it.
+    /// Only latents of LTX-2, `MiniMax-H3` and `SeedVR2`, and packed ones, of FLUX.2 and its
+    /// relatives, keep that scale: there, `ComfyUI`'s VAE undoes it.
     pub fn space_in_comfyui(&self, channels: u32) -> LatentSpace {
         let is_packed = self.patch_side(LatentSpace::Model) > 1 && channels == self.model_channels();
         let keeps_scale = match self.network {
             Network::Ltx2(_) | Network::SeedVr(_) => true,
-            Network::Tiny(_) => self.latent_channels == LTX2_CHANNELS,
+            Network::Tiny(_) => [LTX2_CHANNELS, H3_CHANNELS].contains(&self.latent_channels),
             Network::Kl(_) | Network::Wan(_) | Network::HunyuanVideo(_) | Network::Dc(_) => false,
         };
         LatentSpace::from_unscaled(!is_packed && !keeps_scale)

@@ -1,5 +1,5 @@
-//! A lower bound on the time of a schedule, before it is lowered. Only the first chunks of each
-//! stage are lowered, because the others take as long.
+//! The least time of a schedule, or a little more, before it is lowered. Only the first chunks of
+//! each stage are lowered, because the others take as long.
 
 use crate::limits::DeviceLimits;
 use crate::plan::PlanOptions;

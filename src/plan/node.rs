@@ -6,25 +6,42 @@ use std::ops::Range;
 use crate::plan::PlanOptions;
 use crate::plan::partition::Partition;
 
-/// Scratch memory that a stage takes while it runs, in bytes of each kind. Stages of one pass share
-/// the largest of each kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scratch {
+/// A buffer that the stages of a pass use in turn.
+#[derive(Debug, Clone, Copy)]
+pub enum Shared {
     /// Rows of the model's input, as the host gives them.
-    pub planes: u64,
+    Planes,
     /// Transformed input of a Winograd convolution; for an unfolded convolution, its unfolded
     /// input.
-    pub v: u64,
+    V,
     /// The 36 Winograd products of input and filters.
-    pub m: u64,
+    M,
     /// Input rows of several chunks, gathered in one buffer.
-    pub gathered: u64,
+    Gathered,
     /// Rows of earlier frames of several chunks, gathered in one buffer.
-    pub gathered_past: u64,
+    GatheredPast,
     /// Input rows after a norm, or past and input rows together in one buffer.
-    pub normed: u64,
+    Normed,
     /// Frames of a chunk that are kept for the next part of a clip.
-    pub kept: u64,
+    Kept,
+}
+
+impl Shared {
+    /// Number of such buffers.
+    pub const COUNT: usize = 7;
+
+    /// Returns the end of the buffer's name.
+    pub fn name(self) -> &'static str {
+        ["planes", "v", "m", "gathered", "gathered_past", "normed", "kept"][self as usize]
+    }
+}
+
+/// Scratch memory that a stage takes while it runs, in bytes. Stages of one pass share the largest
+/// of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scratch {
+    /// Buffers that stages use in turn, by [`Shared`].
+    pub shared: [u64; Shared::COUNT],
     /// Transformed filters that are there at once.
     pub filters: u64,
     /// Largest of these filter buffers.
@@ -34,16 +51,21 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// Returns the same with `bytes` of `kind`.
+    pub fn with(mut self, kind: Shared, bytes: u64) -> Self {
+        self.shared[kind as usize] = bytes;
+        self
+    }
+
+    /// Returns the bytes of `kind`.
+    pub fn bytes(&self, kind: Shared) -> u64 {
+        self.shared[kind as usize]
+    }
+
     /// Returns the larger of each kind.
     pub fn max(self, other: Self) -> Self {
         Self {
-            planes: self.planes.max(other.planes),
-            v: self.v.max(other.v),
-            m: self.m.max(other.m),
-            gathered: self.gathered.max(other.gathered),
-            gathered_past: self.gathered_past.max(other.gathered_past),
-            kept: self.kept.max(other.kept),
-            normed: self.normed.max(other.normed),
+            shared: std::array::from_fn(|kind| self.shared[kind].max(other.shared[kind])),
             filters: self.filters.max(other.filters),
             filter_part: self.filter_part.max(other.filter_part),
             attention: self.attention.max(other.attention),
@@ -52,8 +74,12 @@ impl Scratch {
 
     /// Returns the sum of all kinds except the filters.
     pub fn without_filters(self) -> u64 {
-        let gathered = self.gathered + self.gathered_past;
-        self.planes + self.v + self.m + gathered + self.normed + self.kept + self.attention
+        self.shared.iter().sum::<u64>() + self.attention
+    }
+
+    /// Returns the bytes of the largest buffer that is bound as a whole.
+    pub fn largest(self) -> u64 {
+        self.shared.into_iter().fold(self.filter_part, u64::max)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Makes the nodes of a schedule from fused stages.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::DeviceLimits;
 use crate::plan::fused::Fused;
 use crate::plan::node::Node;
@@ -15,7 +15,12 @@ use crate::plan::{PlanOptions, bounds};
 pub fn nodes(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Vec<Node>> {
     let mut sizing = Sizing::new(fused, limits, options);
     for stage in &fused.stages {
-        let node = ops::node(&sizing, stage)?;
+        let node = ops::node(&sizing, stage).map_err(|mut error| {
+            if let Error::TooLarge { what, .. } = &mut error {
+                *what = [what, stage.name()].join(" of ");
+            }
+            error
+        })?;
         sizing.push(stage, node);
         // Checked early: the list of reads of a tensor in a million chunks would take more memory
         // than the plan.

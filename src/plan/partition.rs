@@ -66,9 +66,10 @@ impl Partition {
     /// # Errors
     /// [`Error::TooLarge`] if even the fewest rows exceed `limit`.
     pub fn new(height: u32, row_bytes: Bytes, wanted: Bytes, limit: Bytes) -> Result<Self> {
-        let least = Bytes(row_bytes.0 * u64::from(ROW_STEP.min(height)));
+        let rows = ROW_STEP.min(height);
+        let least = Bytes(row_bytes.0 * u64::from(rows));
         if least > limit {
-            return Err(Error::TooLarge { what: format!("a chunk of {ROW_STEP} rows"), needed: least, limit });
+            return Err(Error::TooLarge { what: format!("a chunk of {rows} rows"), needed: least, limit });
         }
         let fitting = wanted.min(limit).0 / row_bytes.0;
         let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);

@@ -17,6 +17,15 @@ use crate::plan::bounds::WorkLimit;
 use crate::plan::node::{Node, pass_scratch};
 use crate::plan::schedule::{RetainedChunks, Schedule, Traced};
 
+/// Weights that a pass holds at once, if they come from the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// All its stages keep theirs.
+    All,
+    /// One stage at a time has its own: they leave, and come back for its next chunk.
+    One,
+}
+
 /// A schedule with the memory that it takes.
 #[derive(Debug, Clone)]
 pub struct Retention {
@@ -25,6 +34,8 @@ pub struct Retention {
     /// Most bytes that each pass takes: chunks, scratch, and the weights if they come from the
     /// host.
     pub taken: Vec<u64>,
+    /// Task of each pass at which most bytes of chunks exist.
+    fullest: Vec<usize>,
     /// Bytes of each pass that are not chunks.
     beside: Vec<u64>,
 }
@@ -32,13 +43,13 @@ pub struct Retention {
 impl Retention {
     /// Returns the retention of `schedule`. `beside` holds the bytes besides chunks of its first
     /// passes, which it shares with another schedule.
-    fn new(nodes: &[Node], schedule: Schedule, mut beside: Vec<u64>, options: &PlanOptions) -> Self {
+    fn new(nodes: &[Node], schedule: Schedule, mut beside: Vec<u64>, options: &PlanOptions, held: Held) -> Self {
         let rest = &schedule.passes[beside.len()..];
-        beside.extend(
-            rest.iter().map(|pass| beside_chunks(nodes, &schedule.stages(pass, nodes.len()), pass.goal, options)),
-        );
-        let taken = schedule.peaks().into_iter().zip(&beside).map(|(chunks, beside)| chunks + beside).collect();
-        Self { schedule, taken, beside }
+        let stages = |pass| schedule.stages(pass, nodes.len());
+        beside.extend(rest.iter().map(|pass| beside_chunks(nodes, &stages(pass), pass.goal, options, held)));
+        let (chunks, fullest): (Vec<u64>, Vec<usize>) = schedule.peaks().into_iter().unzip();
+        let taken = chunks.iter().zip(&beside).map(|(chunks, beside)| chunks + beside).collect();
+        Self { schedule, taken, fullest, beside }
     }
 
     /// Returns the sum over all passes of the bytes that exceed `room`.
@@ -52,19 +63,20 @@ impl Retention {
 pub struct Start {
     keep: RetainedChunks,
     traced: Traced,
+    held: Held,
     /// Schedule and memory.
     pub retention: Retention,
 }
 
 impl Start {
     /// Returns the start that computes nothing twice. Returns `None` if `limit` is used up.
-    pub fn whole(nodes: &[Node], options: &PlanOptions, limit: &mut WorkLimit) -> Option<Self> {
+    pub fn whole(nodes: &[Node], options: &PlanOptions, held: Held, limit: &mut WorkLimit) -> Option<Self> {
         let (keep, most) = (RetainedChunks::whole(nodes), limit.most_looks());
         let traced = Traced::new(nodes, &keep, most);
         limit.count_looks(traced.as_ref().map_or(most, |traced| traced.schedule.looks));
         let traced = traced?;
-        let retention = Retention::new(nodes, traced.schedule.clone(), Vec::new(), options);
-        Some(Self { keep, traced, retention })
+        let retention = Retention::new(nodes, traced.schedule.clone(), Vec::new(), options, held);
+        Some(Self { keep, traced, held, retention })
     }
 
     /// Returns the retention of `keep`, which keeps less from stage `first` on.
@@ -80,23 +92,27 @@ impl Start {
         let found = self.traced.keeping(nodes, keep, first, most);
         limit.count_looks(found.as_ref().map_or(most, |(schedule, _)| schedule.looks));
         let (schedule, same) = found?;
-        Some(Retention::new(nodes, schedule, self.retention.beside[..same].to_vec(), options))
+        Some(Retention::new(nodes, schedule, self.retention.beside[..same].to_vec(), options, self.held))
     }
 
     /// Returns the start that continues from `retention`, the retention of `keep`.
     fn moved(&self, nodes: &[Node], keep: RetainedChunks, retention: Retention) -> Option<Self> {
         let first = (0..nodes.len()).find(|stage| keep.0[*stage] != self.keep.0[*stage])?;
         let traced = self.traced.traced(nodes, &keep, first, retention.schedule.looks)?;
-        Some(Self { keep, traced, retention })
+        Some(Self { keep, traced, retention, ..*self })
     }
 }
 
 /// Returns the bytes that a pass over `stages` takes besides chunks.
-fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions) -> u64 {
+fn beside_chunks(nodes: &[Node], stages: &[usize], goal: usize, options: &PlanOptions, held: Held) -> u64 {
     let (sizes, own_filters) = pass_scratch(nodes, stages, options);
     let sum = |of: fn(&Node) -> u64| stages.iter().map(|stage| of(&nodes[*stage])).sum::<u64>();
     let filters = if own_filters { sum(|node| node.scratch.filters) } else { sizes.filters };
-    let weights = if options.fetches_weights() { sum(|node| node.weights) } else { 0 };
+    let weights = match held {
+        _ if !options.fetches_weights() => 0,
+        Held::All => sum(|node| node.weights),
+        Held::One => stages.iter().fold(0, |most, stage| nodes[*stage].weights.max(most)),
+    };
     // Tables of norms are few and small. Every stage of a pass may read one.
     let norms = stages.len() as u64 * 1024 * NORM_VEC4_BYTES;
     sizes.without_filters() + filters + weights + norms + nodes[goal].moments
@@ -122,7 +138,7 @@ pub fn within(
         let worst = (0..taken.len()).max_by_key(|pass| (taken[*pass], std::cmp::Reverse(*pass)))?;
         let excess = taken[worst] - room;
         let mut cheapest: Option<(f64, RetainedChunks, Retention)> = None;
-        for stage in candidates(nodes, &start.keep, &start.retention.schedule, worst).into_items() {
+        for stage in candidates(nodes, &start.keep, &start.retention, worst).into_items() {
             let tried = drop_chunks(nodes, options, room, &start, (stage, excess), limit);
             let Some((score, tried, retention)) = tried else { continue };
             if cheapest.as_ref().is_none_or(|(least, ..)| score < *least) {
@@ -190,8 +206,9 @@ fn root(nodes: &[Node], mut stage: usize) -> usize {
 }
 
 /// Returns the stages that keep chunks which exist when pass `pass` takes most.
-fn candidates(nodes: &[Node], keep: &RetainedChunks, schedule: &Schedule, pass: usize) -> Set<usize> {
-    let at = schedule.fullest(pass);
+fn candidates(nodes: &[Node], keep: &RetainedChunks, retention: &Retention, pass: usize) -> Set<usize> {
+    let Retention { schedule, fullest, .. } = retention;
+    let at = fullest[pass];
     let goal = schedule.passes[pass].goal;
     let live = schedule.places.iter().filter(|place| place.born <= at && at <= place.last);
     let stage_then = |last: usize| {

@@ -154,8 +154,9 @@ impl Schedule {
         (0..count).filter(|stage| takes_part[*stage]).collect()
     }
 
-    /// Returns the most bytes of chunks that exist at once, for each pass.
-    pub fn peaks(&self) -> Vec<u64> {
+    /// Returns the most bytes of chunks that exist at once, for each pass, and the first task at
+    /// which they do.
+    pub fn peaks(&self) -> Vec<(u64, usize)> {
         let mut ends = vec![0_u64; self.tasks.len() + 1];
         let mut begins = vec![0_u64; self.tasks.len() + 1];
         for place in &self.places {
@@ -164,35 +165,16 @@ impl Schedule {
         }
         let mut live = 0;
         let peak = |pass: &Pass| {
-            let mut most = 0;
+            let mut most = (0, pass.tasks.start);
             for task in pass.tasks.clone() {
                 live = live + begins[task] - ends[task];
-                most = most.max(live);
+                if live > most.0 {
+                    most = (live, task);
+                }
             }
             most
         };
         self.passes.iter().map(peak).collect()
-    }
-
-    /// Returns the task of pass `index` at which most bytes of chunks exist.
-    pub fn fullest(&self, index: usize) -> usize {
-        let tasks = self.passes[index].tasks.clone();
-        let mut live: Vec<i128> = vec![0; tasks.len() + 1];
-        for place in &self.places {
-            let (from, to) = (place.born.max(tasks.start), (place.last + 1).min(tasks.end));
-            if from < to {
-                live[from - tasks.start] += i128::from(place.bytes);
-                live[to - tasks.start] -= i128::from(place.bytes);
-            }
-        }
-        let (mut sum, mut best) = (0, (0, tasks.start));
-        for (offset, change) in live.iter().take(tasks.len()).enumerate() {
-            sum += change;
-            if sum > best.0 {
-                best = (sum, tasks.start + offset);
-            }
-        }
-        best.1
     }
 }
 

@@ -25,12 +25,13 @@ const LARGER_FILTER_PART: (u64, u32) = (8, 64);
 /// Beyond this a plan takes long to make, and has too many steps to run.
 const MOST_STEPS: usize = 1 << 17;
 
-/// Plans `fused`. Under a budget, returns the default plan if it fits; else the fastest plan that
-/// fits; else the one with the smallest peak, which does not depend on the budget.
+/// Plans `fused`. Returns the default plan and true or, if that exceeds the budget, false with the
+/// plan that has the smallest peak, which does not depend on the budget. After it comes the fastest
+/// plan within the budget, if that is another one.
 ///
 /// # Errors
 /// See [`Plan::new`].
-pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<Plan> {
+pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) -> Result<(Vec<Plan>, bool)> {
     let class = DeviceClass::of(limits);
     let gpu = class.is_gpu();
     let slower = match (options.least_memory, gpu) {
@@ -57,15 +58,18 @@ pub(super) fn plan(fused: &Fused, limits: &DeviceLimits, options: &PlanOptions) 
                 plans.add(plan);
                 cuts.push((cut, keeps));
             }
-            Err(error) if plans.all.is_empty() => return Err(error),
+            // Even the largest of these chunks may be too many.
+            Err(_) if plans.all.is_empty() => {
+                plans.add(Plan::whole(fused, limits, options)?);
+                break;
+            }
             Err(_) => break,
         }
-        if plans.is_long() || plans.is_slow() && plans.all.iter().any(|one| fits(&one.plan)) {
+        if plans.is_long() || plans.is_slow() && fits(&plans.all[plans.default()].plan) {
             break;
         }
     }
-    if gpu {
-        let (cut, keeps) = cuts.swap_remove(plans.default());
+    if let Some((cut, keeps)) = cuts.get(plans.default()).cloned().filter(|_| gpu) {
         let (filter_part, least_cores) = LARGER_FILTER_PART;
         let larger = PlanOptions { filter_part, ..cut.clone() };
         if class.cores >= least_cores && nodes(fused, limits, &larger)? != nodes(fused, limits, &cut)? {
@@ -126,12 +130,26 @@ impl Plans {
         indices.min_by_key(|index| self.all[*index].plan.memory.peak()).unwrap_or_default()
     }
 
-    /// Returns the plan `default` if it fits, else the fastest that fits, else the smallest.
-    fn choose(mut self, default: usize, fits: impl Fn(&Plan) -> bool) -> Plan {
-        let fitting = (0..self.all.len()).filter(|index| fits(&self.all[*index].plan));
-        let fastest = || fitting.min_by(|a, b| self.all[*a].seconds.total_cmp(&self.all[*b].seconds));
-        let smallest = || (0..self.all.len()).min_by_key(|index| self.all[*index].plan.memory.peak());
-        let chosen = Some(default).filter(|index| fits(&self.all[*index].plan)).or_else(fastest).or_else(smallest);
-        self.all.swap_remove(chosen.unwrap_or(default)).plan
+    /// Returns the plan `default` and true if it fits, else the smallest and the fastest that fits.
+    fn choose(mut self, default: usize, fits: impl Fn(&Plan) -> bool) -> (Vec<Plan>, bool) {
+        let all = &self.all;
+        if fits(&all[default].plan) {
+            return (vec![self.all.swap_remove(default).plan], true);
+        }
+        let smallest = (0..all.len()).min_by_key(|index| all[*index].plan.memory.peak()).unwrap_or(default);
+        let mut fastest = smallest;
+        for (index, one) in all.iter().enumerate() {
+            if one.seconds < all[fastest].seconds && fits(&one.plan) {
+                fastest = index;
+            }
+        }
+        self.all.swap(0, smallest);
+        if fastest == smallest {
+            self.all.truncate(1);
+        } else {
+            self.all.swap(1, if fastest == 0 { smallest } else { fastest });
+            self.all.truncate(2);
+        }
+        (self.all.into_iter().map(|one| one.plan).collect(), false)
     }
 }

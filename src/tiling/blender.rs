@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::cosine::Cosine;
-use super::grid::Place;
+use super::grid::Tile;
 use super::linear::Linear;
 use super::{BlendRule, Grid, Planes};
 use crate::tensor::Size;
@@ -70,9 +70,9 @@ impl Blender {
     }
 
     /// Returns the tile's position in pixels.
-    fn place(&self, row: usize, column: usize) -> Place {
+    fn place(&self, row: usize, column: usize) -> Tile {
         let pixels = |span: &Range<u32>| span.start * self.factor..span.end * self.factor;
-        Place { columns: pixels(&self.grid.columns()[column]), rows: pixels(&self.grid.rows()[row]) }
+        Tile { columns: pixels(&self.grid.columns()[column]), rows: pixels(&self.grid.rows()[row]) }
     }
 
     /// Returns the image's size in pixels.

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::Planes;
-use super::grid::Place;
+use super::grid::Tile;
 use crate::tensor::Size;
 
 /// The least divisor: a smaller sum of weights counts as this.
@@ -34,7 +34,7 @@ impl Cosine {
     }
 
     /// Adds a tile.
-    pub(super) fn add(&mut self, tile: &Planes, place: &Place, whole: Size) {
+    pub(super) fn add(&mut self, tile: &Planes, place: &Tile, whole: Size) {
         let rows = weights(&self.ramp, &place.rows, whole.height);
         let columns = weights(&self.ramp, &place.columns, whole.width);
         if place.columns.start == 0 {
@@ -70,7 +70,7 @@ impl Cosine {
     }
 
     /// Begins a row of tiles: adds room for its rows of pixels below those that wait.
-    fn extend(&mut self, place: &Place, whole: Size, channels: usize) {
+    fn extend(&mut self, place: &Tile, whole: Size, channels: usize) {
         let height = place.rows.end - place.rows.start;
         let mut sum = Planes::zero(Size { width: whole.width, height }, channels);
         sum.put((0, 0), &self.sum);

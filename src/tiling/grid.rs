@@ -6,31 +6,18 @@ use std::ops::Range;
 use super::{Blend, BlendRule};
 use crate::tensor::Size;
 
-/// A tile, in latents.
+/// A tile, in latents; while tiles are joined, in pixels.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// The columns of latents that it covers.
+    /// The columns that it covers.
     pub columns: Range<u32>,
-    /// The rows of latents that it covers.
+    /// The rows that it covers.
     pub rows: Range<u32>,
 }
 
 impl Tile {
-    /// Returns the tile's size in latents.
+    /// Returns the tile's size.
     pub fn size(&self) -> Size {
-        Size { width: self.columns.end - self.columns.start, height: self.rows.end - self.rows.start }
-    }
-}
-
-/// The position of a tile, in pixels.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) columns: Range<u32>,
-    pub(super) rows: Range<u32>,
-}
-
-impl Place {
-    pub(super) fn size(&self) -> Size {
         Size { width: self.columns.end - self.columns.start, height: self.rows.end - self.rows.start }
     }
 }

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::Planes;
-use super::grid::Place;
+use super::grid::Tile;
 use crate::tensor::Size;
 
 /// The edges of blended tiles that the next tile and the next row of tiles need.
@@ -30,7 +30,7 @@ impl Linear {
 
     /// Blends a tile with its neighbours. Writes the part that is kept, up to where the next tiles
     /// start, into the band of `rows`.
-    pub(super) fn add(&mut self, mut tile: Planes, place: &Place, whole: Size, rows: &Range<u32>) {
+    pub(super) fn add(&mut self, mut tile: Planes, place: &Tile, whole: Size, rows: &Range<u32>) {
         let size = tile.size();
         if let Some(above) = &self.above[self.column] {
             blend_down(above, &mut tile);

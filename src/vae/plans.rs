@@ -87,7 +87,7 @@ impl Plans {
     /// the device: on a GPU, the norms' tables.
     fn peak_of(&self, index: u64) -> Bytes {
         let alone =
-            |tiles: &Arc<TilesOfSize>| tiles.part(index).memory.peak().saturating_sub(tiles.part(index).kept_bytes());
+            |tiles: &Arc<TilesOfSize>| tiles.part(index).memory.peak().saturating_sub(tiles.part(index).memory.states);
         let most = self.sizes.iter().map(alone).max().unwrap_or_default();
         most + kept_bytes(self.sizes.iter().map(Arc::as_ref), index)
     }
@@ -293,7 +293,7 @@ fn in_tiles(request: &Request, grid: &Grid, plan: &dyn Fn(&Job) -> Result<Plan>)
     let all = kept_bytes(free.iter(), 1);
     let (mut planned, mut refused) = (Vec::new(), None);
     for (index, (size, count)) in sizes.enumerate() {
-        let own = free.get(index).map_or(Bytes(0), |tiles| tiles.part(1).kept_bytes());
+        let own = free.get(index).map_or(Bytes(0), |tiles| tiles.part(1).memory.states);
         let others = all.saturating_sub(own);
         match with(size, Some(budget.saturating_sub(others)), count) {
             Ok(tiles) => planned.push(tiles),
@@ -330,7 +330,7 @@ fn easier(all: Error, none: Error) -> Error {
 /// Returns the bytes that all tiles keep on the device, in part `index`: on a GPU the norms'
 /// tables.
 fn kept_bytes<'a>(tiles: impl Iterator<Item = &'a TilesOfSize>, index: u64) -> Bytes {
-    Bytes(tiles.map(|tiles| tiles.part(index).kept_bytes().0 * tiles.count).sum())
+    Bytes(tiles.map(|tiles| tiles.part(index).memory.states.0 * tiles.count).sum())
 }
 
 /// Converts the error about a tile's budget into one about the clip's budget, of which other tiles

@@ -2,7 +2,9 @@
 //! give errors.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -945,6 +947,26 @@ fn a_file_that_shrinks_is_noticed() {
         .expect_err("cut off")
         .to_string();
     assert!(text.contains("the file shrank while it was read"), "{text}");
+}
+
+#[test]
+fn a_file_that_changes_is_noticed() {
+    let (tensors, _) = tiny();
+    let bytes = file_of(&tensors);
+    let folder = folder(&[("a.safetensors", &bytes)]);
+    let path = folder.path().join("a.safetensors");
+    let checkpoint = open(&path).expect("a VAE");
+    let read = || block_on(checkpoint.read_f32("decoder.up_blocks.0.resnets.1.conv1.weight", &[32, 32, 3, 3]));
+    read().expect("a filter");
+    let later = SystemTime::now() + Duration::from_secs(1);
+    File::options().write(true).open(&path).expect("a file").set_modified(later).expect("a time");
+    let text = read().expect_err("changed").to_string();
+    assert!(text.contains("a.safetensors") && text.contains("changed since it was opened"), "{text}");
+    // A file that takes its place is another one.
+    let checkpoint = open(&path).expect("a VAE");
+    std::fs::write(folder.path().join("b"), b"other").expect("a file");
+    std::fs::rename(folder.path().join("b"), &path).expect("a name");
+    block_on(checkpoint.read_f32("decoder.up_blocks.0.resnets.1.conv1.weight", &[32, 32, 3, 3])).expect("a filter");
 }
 
 #[test]

@@ -83,8 +83,8 @@ Example:
 
 Exit codes:
   0    done
-  1    an error: its message is on stderr, and no file was written, except whole frames of a clip
-       and the files of a folder that were done before;
+  1    an error: its message is on stderr, and no file was written, except whole frames of a clip,
+       the files of a folder that were done before, and pictures whose report failed;
        for doctor: something is missing that every decode needs
   2    invalid arguments
   130  stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; no file is half-written"
@@ -318,7 +318,7 @@ struct PlanArgs {
     family: Option<String>,
     #[command(flatten)]
     border: BorderOption,
-    /// Weight files to prefer, such as fp16
+    /// Weight files to take, such as fp16
     #[arg(long, value_enum, requires = "model")]
     variant: Option<VariantArg>,
     /// Size of the picture in pixels
@@ -402,7 +402,7 @@ struct ModelArgs {
     family: Option<String>,
     #[command(flatten)]
     border: BorderOption,
-    /// Weight files to prefer, such as fp16
+    /// Weight files to take, such as fp16
     #[arg(long, value_enum)]
     variant: Option<VariantArg>,
 }

@@ -1,6 +1,7 @@
 //! Published models as rows of a table. Numbers come from vae/config.json of each repository, or
 //! from its code if there is none (TAEF2, `SeedVR`).
 
+use super::latents::H3_CHANNELS;
 use super::{
     AutoencoderConfig, Dc, HunyuanVideo, Kl, Ltx2, Network, OwnLatents, Packing, PaddingMode, SeedVr, SizeChange,
     Starts, Tiny, Wan,
@@ -296,7 +297,7 @@ const TAEW22: Relative = Relative {
 /// The tiny autoencoder of `MiniMax-H3`.
 const TAEH3: Relative = Relative {
     own_latents: OwnLatents::Unknown,
-    latent_channels: 24,
+    latent_channels: H3_CHANNELS,
     patch_size: 2,
     starts: Starts::EveryFifth,
     ..TAEHV

@@ -26,7 +26,7 @@ pub(super) fn parse(json: &str) -> Result<AutoencoderConfig> {
     let object = match serde_json::from_str(json) {
         Ok(Value::Object(object)) => object,
         Ok(other) => return Err(invalid("config.json", "a JSON object", show(&other))),
-        Err(error) => return Err(invalid("config.json", "a JSON object", error)),
+        Err(error) => return Err(invalid("config.json", "a JSON object", format!("an error: {error}"))),
     };
     let fields = Fields::new(&object);
     let class = fields.get("_class_name");

@@ -35,6 +35,8 @@ impl LatentSpace {
 
 /// Number of channels of LTX-2's latents.
 pub(crate) const LTX2_CHANNELS: u32 = 128;
+/// Number of channels of MiniMax-H3's latents.
+pub(crate) const H3_CHANNELS: u32 = 24;
 
 /// Order of the squares of `patch` by `patch` own latent pixels in the diffusion model's latents.
 /// Each channel of each place in a square has its own statistics.

@@ -94,7 +94,7 @@ pub(super) fn node(sizing: &Sizing<'_>, [query, key, value]: [TensorId; 3], sigh
     };
     Node {
         // Multiply-adds of the scores, and of the products with the values.
-        row_macs: width * (width * height * channels * 2) * frames,
+        row_macs: [width, height, channels, 2, frames].into_iter().fold(width, u64::saturating_mul),
         scratch: Scratch { attention: attention + earlier, ..Scratch::default() },
         ..sizing.storing(output, partition, reads)
     }

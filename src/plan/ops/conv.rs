@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::kernels::choice::ConvAlgorithm;
 use crate::plan::fused::{Conv, Residual};
-use crate::plan::node::{Node, Scratch};
+use crate::plan::node::{Node, Scratch, Shared};
 use crate::plan::partition::Partition;
 
 use super::lowering::Lowering;
@@ -33,7 +33,7 @@ pub(super) fn node(sizing: &Sizing<'_>, conv: &Conv) -> Result<Node> {
     // Products of vec4: 16 multiply-adds each. Groups share them; single channels have 4 each.
     let products = (taps * u64::from(output.channels4())).div_ceil(u64::from(conv.groups));
     let kept = past::kept_bytes(sizing, conv.input, &conv.keeps);
-    let scratch = Scratch { kept, ..scratch(sizing, conv, algorithm, &partition) };
+    let scratch = scratch(sizing, conv, algorithm, &partition).with(Shared::Kept, kept);
     let node = sizing.storing(conv.output, partition, reads);
     let moments = match algorithm {
         ConvAlgorithm::Winograd if sizing.fused.norm_of(conv.output).is_some() => {

@@ -5,7 +5,7 @@ use crate::kernels::weights::WeightLayout;
 use crate::model::graph::Shape;
 use crate::plan::Resource;
 use crate::plan::fused::Conv;
-use crate::plan::node::Scratch;
+use crate::plan::node::{Scratch, Shared};
 use crate::plan::partition::{Partition, RowRange, reach};
 
 use super::lowering::Lowering;
@@ -39,7 +39,10 @@ pub(super) fn input_rows<B: Iterator<Item = RowRange>>(
         0
     };
     let straddling = u64::from(straddling);
-    Scratch { gathered: straddling * row_bytes, gathered_past: straddling * past_bytes, normed, ..Scratch::default() }
+    Scratch::default()
+        .with(Shared::Gathered, straddling * row_bytes)
+        .with(Shared::GatheredPast, straddling * past_bytes)
+        .with(Shared::Normed, normed)
 }
 
 impl Lowering<'_> {

@@ -5,12 +5,11 @@ use crate::kernels::edges::{PlanesInParams, planes_in};
 use crate::kernels::weights::WeightLayout;
 use crate::model::graph::{Shape, TensorId, Transform, Weight, WeightSlice};
 use crate::plan::fused::Stage;
-use crate::plan::node::{Node, Scratch};
+use crate::plan::node::{Node, Scratch, Shared};
 use crate::plan::{Action, HostSource, InputRows, PlaneExtents, Resource};
 use crate::tensor::Size;
 
 use super::lowering::Lowering;
-use super::pass::Shared;
 use super::sizing::Sizing;
 
 /// Returns the node of the input stage.
@@ -20,7 +19,7 @@ pub(super) fn node(sizing: &Sizing<'_>, transform: &Transform, output: TensorId)
     let row_bytes = planes_bytes(shape, transform, held) / u64::from(held);
     let partition = sizing.cut(output, None, row_bytes)?;
     let planes = planes_bytes(shape, transform, partition.chunk(0).count());
-    let scratch = Scratch { planes, ..Scratch::default() };
+    let scratch = Scratch::default().with(Shared::Planes, planes);
     Ok(Node { scratch, ..sizing.storing(output, partition, Vec::new()) })
 }
 

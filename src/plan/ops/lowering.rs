@@ -11,7 +11,7 @@ use crate::limits::DeviceLimits;
 use crate::model::graph::{TensorId, Weight};
 use crate::ordered::Map;
 use crate::plan::fused::{Fused, Stage};
-use crate::plan::node::Node;
+use crate::plan::node::{Node, Shared};
 use crate::plan::partition::{Partition, RowRange};
 use crate::plan::turns::Turns;
 use crate::plan::{
@@ -20,7 +20,7 @@ use crate::plan::{
 };
 use crate::tensor::{Bytes, Storage};
 
-use super::pass::{PassScratch, Shared};
+use super::pass::PassScratch;
 
 /// The output of a stage: the buffers of its chunks, and how they lie in memory.
 #[derive(Debug, Clone)]
@@ -237,7 +237,7 @@ impl<'a> Lowering<'a> {
         if let Some(buffer) = self.pass.shared[kind as usize] {
             return buffer;
         }
-        let buffer = self.scratch(kind.name(), self.pass.shared_bytes(kind));
+        let buffer = self.scratch(kind.name(), self.pass.sizes.bytes(kind));
         self.pass.shared[kind as usize] = Some(buffer);
         buffer
     }

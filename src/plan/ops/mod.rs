@@ -2,8 +2,8 @@
 //! takes, which scheduling needs, and the launches that it becomes.
 //!
 //! Both must agree: when [`Lowering::task`] uses scratch memory, it is as large as [`node`]
-//! returned. `sizing` has what all operations need for the memory, `lowering` and `pass` what they
-//! need for the launches.
+//! returned, or for filters that stages use in turn as the largest of them. `sizing` has what all
+//! operations need for the memory, `lowering` and `pass` what they need for the launches.
 
 mod attention;
 mod conv;

@@ -4,48 +4,8 @@
 use std::ops::Range;
 
 use crate::ordered::Map;
-use crate::plan::node::{Node, Scratch, pass_scratch};
+use crate::plan::node::{Node, Scratch, Shared, pass_scratch};
 use crate::plan::{BufferId, PlanOptions, Resource};
-
-/// Scratch memory that the stages of a pass use in turn.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Shared {
-    Planes,
-    V,
-    M,
-    Gathered,
-    GatheredPast,
-    Normed,
-    Kept,
-}
-
-impl Shared {
-    const COUNT: usize = 7;
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Planes => "planes",
-            Self::V => "v",
-            Self::M => "m",
-            Self::Gathered => "gathered",
-            Self::GatheredPast => "gathered_past",
-            Self::Kept => "kept",
-            Self::Normed => "normed",
-        }
-    }
-
-    fn bytes(self, sizes: &Scratch) -> u64 {
-        match self {
-            Self::Planes => sizes.planes,
-            Self::V => sizes.v,
-            Self::M => sizes.m,
-            Self::Gathered => sizes.gathered,
-            Self::GatheredPast => sizes.gathered_past,
-            Self::Kept => sizes.kept,
-            Self::Normed => sizes.normed,
-        }
-    }
-}
 
 /// The transformed filters of some output channels.
 #[derive(Debug, Clone)]
@@ -80,7 +40,8 @@ pub(super) struct Block {
 /// The scratch memory of a pass that was made so far.
 #[derive(Debug, Default)]
 pub(super) struct PassScratch {
-    sizes: Scratch,
+    /// Most that any of them needs.
+    pub(super) sizes: Scratch,
     pub(super) shared: [Option<BufferId>; Shared::COUNT],
     /// True if each stage has filters of its own. Otherwise the stages use one memory in turn.
     pub(super) own_filters: bool,
@@ -100,15 +61,5 @@ impl PassScratch {
     pub(super) fn new(nodes: &[Node], stages: &[usize], options: &PlanOptions) -> Self {
         let (sizes, own_filters) = pass_scratch(nodes, stages, options);
         Self { sizes, own_filters, ..Self::default() }
-    }
-
-    /// Returns the bytes of the scratch buffer `kind`.
-    pub(super) fn shared_bytes(&self, kind: Shared) -> u64 {
-        kind.bytes(&self.sizes)
-    }
-
-    /// Returns the bytes of a buffer of transformed filters that stages use in turn.
-    pub(super) fn filter_part_bytes(&self) -> u64 {
-        self.sizes.filter_part
     }
 }

@@ -9,11 +9,11 @@ use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::model::graph::{Shape, TensorId};
 use crate::plan::fused::{Conv, KeptFrames, Normalize, Stage};
 use crate::plan::node::Node;
+use crate::plan::node::Shared;
 use crate::plan::{Action, BufferId, Resource, StateId, StatePart, StateUse};
 use crate::tensor::Bytes;
 
 use super::lowering::Lowering;
-use super::pass::Shared;
 use super::sizing::Sizing;
 
 /// Returns the node that recalls frames like those of `like`.

@@ -7,12 +7,11 @@ use crate::limits::DeviceKind;
 use crate::model::graph::{Shape, TensorId, Weight};
 use crate::plan::fused::{Conv, Residual, Role};
 use crate::plan::manifest::rows_of_frames;
-use crate::plan::node::Scratch;
+use crate::plan::node::{Scratch, Shared};
 use crate::plan::partition::{Partition, ROW_STEP, RowRange};
 use crate::plan::{PlanOptions, Resource};
 
 use super::lowering::Lowering;
-use super::pass::Shared;
 use super::seen;
 use super::sizing::Sizing;
 
@@ -64,7 +63,7 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     let most = band_rows(input, output_shape, sizing.options, sizing.limits.kind);
     let rows = most.min(output.rows).min(sizing.partition(conv.input).rows);
     let normed = u64::from(rows) * seen::row_bytes(sizing.fused, conv, sizing.options);
-    Scratch { normed, ..Scratch::default() }
+    Scratch::default().with(Shared::Normed, normed)
 }
 
 impl Lowering<'_> {

@@ -5,7 +5,7 @@ use crate::kernels::regroup::{RegroupParams, Regrouping};
 use crate::model::graph::{Border, Regroup, Shape, Window};
 use crate::plan::Resource;
 use crate::plan::fused::Shortcut;
-use crate::plan::node::{Node, Scratch};
+use crate::plan::node::{Node, Scratch, Shared};
 use crate::plan::partition::RowRange;
 
 use super::lowering::Lowering;
@@ -30,7 +30,7 @@ pub(super) fn node(sizing: &Sizing<'_>, shortcut: &Shortcut) -> Result<Node> {
     };
     let reads = vec![sizing.read(&partition, input, reach)];
     let replaces = sum.map(|sum| sizing.producer(sum));
-    let scratch = Scratch { kept: past::kept_bytes(sizing, input, &shortcut.keeps), ..Scratch::default() };
+    let scratch = Scratch::default().with(Shared::Kept, past::kept_bytes(sizing, input, &shortcut.keeps));
     Ok(Node { replaces, scratch, ..sizing.storing(output, partition, reads) })
 }
 

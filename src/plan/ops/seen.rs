@@ -6,12 +6,12 @@ use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::{ApplyParams, apply};
 use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize};
+use crate::plan::node::Shared;
 use crate::plan::partition::RowRange;
 use crate::plan::{BufferId, PlanOptions, Resource};
 
 use super::frame_rows::{FrameRows, FrameTarget};
 use super::lowering::Lowering;
-use super::pass::Shared;
 use super::pixel_norm::Application;
 
 /// True if the input of `conv` must be made first.

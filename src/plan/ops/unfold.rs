@@ -6,12 +6,11 @@ use crate::kernels::matmul::{Epilogue, Matmul, MatmulParams};
 use crate::kernels::unfold::{TAPS, UnfoldParams, unfold};
 use crate::plan::Resource;
 use crate::plan::fused::Conv;
-use crate::plan::node::Scratch;
+use crate::plan::node::{Scratch, Shared};
 use crate::plan::partition::{Partition, reach};
 
 use super::filter::input_rows;
 use super::lowering::Lowering;
-use super::pass::Shared;
 use super::seen;
 use super::sizing::Sizing;
 use super::unfolding::Unfolding;
@@ -23,7 +22,7 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     let unfolding =
         Unfolding::new(frames * input.channels4(), shape, sizing.options.storage, &sizing.choice, sizing.limits);
     let seen = unfolding.most_pixels(output.rows) * unfolding.pixel_bytes;
-    Scratch { v: seen, ..input_rows(sizing, conv, ConvAlgorithm::Unfold, output, |chunk| unfolding.bands(chunk)) }
+    input_rows(sizing, conv, ConvAlgorithm::Unfold, output, |chunk| unfolding.bands(chunk)).with(Shared::V, seen)
 }
 
 impl Lowering<'_> {

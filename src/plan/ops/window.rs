@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernels::frames::{self, CopyFramesParams};
 use crate::model::graph::{TensorId, WINDOW};
 use crate::plan::fused::FrameWindow;
-use crate::plan::node::{Node, Scratch};
+use crate::plan::node::{Node, Scratch, Shared};
 use crate::plan::turns::{Turns, WindowTurns};
 use crate::plan::{Action, BufferId, Resource, StatePart};
 
@@ -24,7 +24,7 @@ pub(super) fn node(sizing: &Sizing<'_>, window: &FrameWindow) -> Result<Node> {
     let frame = sizing.row_bytes(window.output) / u64::from(sizing.fused.shape(window.output).frames);
     // Frames that the part before has kept, and frames that are kept for the next.
     let kept = u64::from(partition.rows) * frame * u64::from(WINDOW);
-    let scratch = Scratch { kept, gathered_past: kept, ..Scratch::default() };
+    let scratch = Scratch::default().with(Shared::Kept, kept).with(Shared::GatheredPast, kept);
     Ok(Node { scratch, ..sizing.storing(window.output, partition, reads) })
 }
 

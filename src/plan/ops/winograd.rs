@@ -9,14 +9,14 @@ use crate::kernels::winograd::{self, InParams, OutParams, POINTS, Storages, TILE
 use crate::limits::DeviceLimits;
 use crate::plan::algorithm::normalises_before;
 use crate::plan::fused::{Conv, Fused, NormId, Normalize, Residual};
-use crate::plan::node::Scratch;
+use crate::plan::node::{Scratch, Shared};
 use crate::plan::partition::{Partition, RowRange, reach};
 use crate::plan::{BufferId, PlanOptions, Resource};
 
 use super::filter::input_rows;
 use super::lowering::Lowering;
 use super::moments;
-use super::pass::{FilterPart, Shared};
+use super::pass::FilterPart;
 use super::product::Product;
 use super::seen;
 use super::sizing::Sizing;
@@ -97,12 +97,11 @@ pub(super) fn scratch(sizing: &Sizing<'_>, conv: &Conv, output: &Partition) -> S
     let tiles = u64::from(grid.most_tiles(output));
     let filters = grid.filter_bytes();
     let filter_part = filters.min(grid.most_filter_bytes());
+    let rows = input_rows(sizing, conv, ConvAlgorithm::Winograd, output, |chunk| grid.row_bands(chunk));
     Scratch {
-        v: tiles * grid.v_bytes(),
-        m: tiles * grid.m_bytes(),
         filters: if grid.filters_in_turn(output) { filter_part } else { filters },
         filter_part,
-        ..input_rows(sizing, conv, ConvAlgorithm::Winograd, output, |chunk| grid.row_bands(chunk))
+        ..rows.with(Shared::V, tiles * grid.v_bytes()).with(Shared::M, tiles * grid.m_bytes())
     }
 }
 
@@ -267,7 +266,7 @@ impl Lowering<'_> {
         if let Some(buffer) = self.pass.shared_filters.get(index) {
             return *buffer;
         }
-        let buffer = self.scratch("u", self.pass.filter_part_bytes());
+        let buffer = self.scratch("u", self.pass.sizes.filter_part);
         self.pass.shared_filters.push(buffer);
         buffer
     }

@@ -19,7 +19,7 @@ use super::paths::{check_replaced, model_files};
 use super::prepare::{BudgetArgs, DeviceArgs, ElementArgs, load, open_device};
 use super::report::Report;
 use super::session::Session;
-use super::stderr::timed;
+use super::stderr::{note, timed};
 use super::tiling::{TileArgs, kinds};
 use super::{ModelArgs, by_name, in_file, latents, of_flag, stdio};
 
@@ -126,6 +126,10 @@ pub(super) async fn run(args: &DecodeArgs) -> Result<String> {
     let checkpoint = args.checkpoint(opened).await?;
     args.check_paths(&checkpoint, std::slice::from_ref(&args.latents), &files.names)?;
     let latents = args.fitted(latents, &args.latents, checkpoint.config())?;
+    if checkpoint.config().has_time() && latents.count() == latents.channels() {
+        let text = "taken as images [n, c, h, w]; latents of a clip have the shape [1, c, t, h, w]";
+        note(&args.latents, text);
+    }
     checkpoint.check_decoder()?;
     files.say_lost_alpha(checkpoint.config().out_channels);
     let tiling = args.tiles.tiling(args.tiling, checkpoint.config())?;

@@ -7,7 +7,7 @@ mod preview;
 
 use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::device::{DeviceKind, DeviceLimits};
-use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Precision, Request, Result, Storage};
+use wgvae::{Direction, Error, Gpu, GpuOptions, LatentSpace, Plans, Request, Result, Storage};
 
 use super::clips::parts;
 use super::request::{check_weights, request_for};
@@ -26,12 +26,7 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     }
     let request = Request { size: preview::decoded_size(args, &config, request.size)?, ..request };
     let limits = limits(args).await?;
-    let precision = match (args.precision, &args.adapter) {
-        // Without a device, nothing speaks against half precision.
-        (Precision::Auto, None) if limits.kind != DeviceKind::Host => Precision::F16,
-        (given, _) => given,
-    };
-    let storage = precision.storage(&limits);
+    let storage = args.precision.storage(&limits);
     if args.packed && storage == Storage::F32 {
         return Err(Error::input("--packed", "--precision f16", "f32, which has no halves to pack"));
     }
@@ -40,7 +35,9 @@ pub(super) async fn run(args: &PlanArgs) -> Result<String> {
     };
     if let Some(frames) = args.frames {
         let parts = parts(&config, operation, frames)?;
-        let request = Request { clip_latents: u32::try_from(parts).ok(), ..request.of_clip() };
+        let too_many = || Error::input("--frames", "fewer than 2^32 frames of latents", parts.to_string());
+        let clip_latents = Some(u32::try_from(parts).ok().ok_or_else(too_many)?);
+        let request = Request { clip_latents, ..request.of_clip() };
         return Ok(clip::show(args, frames, parts, &plan(&request, args.memory_budget)?, &limits));
     }
     if !args.budgets.is_empty() {

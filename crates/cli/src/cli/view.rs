@@ -44,7 +44,7 @@ pub(super) struct ViewArgs {
     model: Option<PathBuf>,
     #[command(flatten)]
     border: BorderOption,
-    /// Weight files to prefer, such as fp16
+    /// Weight files to take, such as fp16
     #[arg(long, value_enum, requires = "model")]
     variant: Option<VariantArg>,
     /// Most pixels of the longer side; more latents than that are averaged

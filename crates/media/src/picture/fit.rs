@@ -64,8 +64,8 @@ impl Resize {
             return Err(Error::input(
                 if self.to.is_some() { format!("--resize of {name}") } else { format!("size of {name}") },
                 format!(
-                    "{} of {factor} pixels each way, as the model has",
-                    if self.exact { "multiples" } else { "multiples, or at least one" }
+                    "{} {factor} pixels each way, as the model has",
+                    if self.exact { "multiples of" } else { "at least" }
                 ),
                 wanted.to_string(),
             ));

@@ -175,11 +175,17 @@ fn no_video(args: &DecodeArgs, name: &ClipName) -> Error {
         let expected = "one of png, jpg, webp, exr, npy, safetensors, because the model is not for video";
         return Error::input("--format", expected, format.name());
     }
-    let expected = match name {
-        ClipName::Pictures(_) => "a name without %, because the model is not for video: pictures get numbers anyway",
-        _ => "one of png, jpg, jpeg, webp, exr, npy, safetensors, because the model is not for video",
+    let (expected, found) = match name {
+        ClipName::Pictures(_) => {
+            let expected = "a name without %, because the model is not for video: pictures get numbers anyway";
+            (expected, "a pattern".to_owned())
+        }
+        _ => {
+            let expected = "one of png, jpg, jpeg, webp, exr, npy, safetensors, because the model is not for video";
+            (expected, format!("\"{ending}\""))
+        }
     };
-    Error::input(format!("output {}", args.output.display()), expected, format!("\"{ending}\""))
+    Error::input(format!("output {}", args.output.display()), expected, found)
 }
 
 fn no_such_clip(args: &DecodeArgs, axes: ClipAxes, factor: TimeFactor) -> Error {
