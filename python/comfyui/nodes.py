@@ -229,6 +229,8 @@ class WgvaePlan:
     ) -> dict[str, Any]:
         engine = engine_of(vae, prompt, unique_id)
         latents = engine.latents_of((1, 3, frames, height, width), pixels=True)
+        if frames == 1 and work == "decode":
+            latents = None
         plan = engine.plan(height, width, memory_budget, encode=work == "encode", latents=latents)
         subject = "An image" if latents is None else f"A clip of up to {frames} frames"
         text = (

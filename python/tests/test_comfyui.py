@@ -581,8 +581,6 @@ def test_a_picture_is_one_latent_of_taeh3(
     nodes: dict[str, Any], comfy: Comfy, taeh3: Path
 ) -> None:
     vae = load(nodes, comfy, taeh3, family="taeh3")
-    # The two scales of this model are one.
-    vae._unscaled = False
     pixels = torch.from_numpy(normal(6, 5, 32, 32, 3)).sigmoid()
     encoded = vae.encode(pixels[:1])
     assert encoded.shape == (1, 24, 1, 2, 2)

@@ -191,7 +191,7 @@ class Vae:
             models of ``AutoencoderKL``'s kind: "reflect" for EQ-SDXL-VAE, "circular" for seamless textures. None is as the files
             say, or else "zeros".
         variant
-            "fp16" prefers files that are marked so.
+            "fp16" takes files that are marked so.
         least_memory
             True prefers memory to speed where that computes nothing twice. It changes nothing on
             the CPU, and nothing for networks with norms over the whole image. For others, plans of
@@ -278,7 +278,7 @@ class Vae:
         unscaled
             True if the latents are in the VAE's own scale, already divided by the model's scaling
             factor. Diffusers' ``vae.decode`` takes such latents, and ComfyUI has them, except for
-            FLUX.2, LTX-2 and SeedVR2. A tiny autoencoder itself takes the diffusion model's scale. For it, the latents are those of
+            FLUX.2, LTX-2, MiniMax-H3 and SeedVR2. A tiny autoencoder itself takes the diffusion model's scale. For it, the latents are those of
             the big VAE that it replaces, which ``family`` or the file's name tells.
         memory_budget
             Limit of the device's memory, in bytes or as text such as "2GiB". The result is the same
@@ -589,6 +589,19 @@ class Clip:
         parking: Parking = "auto",
         progress: ProgressArgument = None,
     ) -> None: ...
+
+    @overload
+    def decode(
+        self,
+        latents: ArrayLike,
+        on_frames: Callable[[Array], object] | None,
+        *,
+        output: Output = "uint8",
+        unscaled: bool = False,
+        memory_budget: int | str | None = None,
+        parking: Parking = "auto",
+        progress: ProgressArgument = None,
+    ) -> Array | None: ...
 
     def decode(
         self,

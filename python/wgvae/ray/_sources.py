@@ -104,7 +104,8 @@ def check_tables(shards: list[Shard], columns: Sequence[str], id_column: str | N
             if not set(columns) <= set(found):
                 raise wrong("source", f"the columns {', '.join(columns)} in {path.name}", ", ".join(found))
             if id_column is not None:
-                names = [str(name) for name in table.read(columns=[id_column])[id_column].to_pylist()]
+                column = table.read(columns=[id_column])[id_column]
+                names = [str(name) for name in column.to_pylist() if name is not None]
         elif kind == "safetensors":
             with safe_open(path, framework="numpy") as tensors:
                 names = tensors.keys()
