@@ -165,18 +165,18 @@ def test_pictures_are_read_in_batches(folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_bad_row_does_not_end_a_decode(tmp_path: Path) -> None:
     latents = np.zeros((16, 2, 3), "<f4")
-    names = ["/absolute", "short", "flat", "good"]
-    shapes = [[16, 2, 3], [16, 2, 3], [96], [16, 2, 3]]
-    stored = [latents.tobytes(), b"1234", latents.tobytes(), latents.tobytes()]
+    names = ["/absolute", "short", "flat", "good", None]
+    shapes = [[16, 2, 3], [16, 2, 3], [96], [16, 2, 3], [16, 2, 3]]
+    stored = [latents.tobytes(), b"1234", latents.tobytes(), latents.tobytes(), latents.tobytes()]
     (tmp_path / "latents").mkdir()
-    table = pa.table({"id": names, "latents": stored, "shape": shapes, "dtype": ["<f4"] * 4})
+    table = pa.table({"id": names, "latents": stored, "shape": shapes, "dtype": ["<f4"] * 5})
     pq.write_table(table, tmp_path / "latents" / "all.parquet")
     report = decode_dataset(tmp_path / "latents", tmp_path / "pictures", model=DEMO, format="folder", device="cpu", resources=GPU)
     assert [path.name for path in (tmp_path / "pictures").glob("*.png")] == ["good.png"]
-    assert sorted(error["id"] for error in report.errors) == ["/absolute", "flat", "short"]
+    assert sorted(error["id"] for error in report.errors) == ["/absolute", "None", "flat", "short"]
     # A table has ids of any form.
     report = decode_dataset(tmp_path / "latents", tmp_path / "table", model=DEMO, format="parquet", device="cpu", resources=GPU)
-    assert sorted(error["id"] for error in report.errors) == ["flat", "short"]
+    assert sorted(error["id"] for error in report.errors) == ["None", "flat", "short"]
 
 
 @pytest.mark.parametrize("device", ["gpu", "cpu"])

@@ -19,7 +19,8 @@ fn decode(family: &str, memory_budget: Option<Bytes>) -> Plan {
 fn decode_with(family: &str, options: DecodeOptions) -> Plan {
     let config = Family::find(family).unwrap().config();
     let side = 1024 / config.latent_factor(LatentSpace::Model);
-    let options = DecodeOptions { parking: Parking::On, ..options };
+    let parking = if options.parking == Parking::Off { Parking::Off } else { Parking::On };
+    let options = DecodeOptions { parking, ..options };
     wgvae::plan(
         &config,
         &options.request(Size { width: side, height: side }, LatentSpace::Model, Output::Rgba8),
@@ -36,6 +37,22 @@ fn encode(family: &str, budget: Option<Bytes>) -> Plan {
     wgvae::plan(&config, &options.request(Size { width: 1024, height: 1024 }), &limits(), Storage::F16)
         .map(Plans::into_first)
         .unwrap()
+}
+
+/// Tests budgets that networks in one pass keep without parking: their weights take turns. A plan
+/// for a quarter more is not much slower.
+#[test]
+fn budgets_of_one_pass_without_parking() {
+    for (family, mebibytes) in [("ltx2", 280), ("wan22", 395), ("hunyuan_video15", 930), ("dc_ae_f64c128_in", 515)] {
+        let within = |mebibytes: u64| {
+            let memory_budget = Some(Bytes(mebibytes * MIB));
+            decode_with(family, DecodeOptions { memory_budget, parking: Parking::Off, ..DecodeOptions::default() })
+        };
+        let (least, more) = (within(mebibytes), within(mebibytes / 4 * 5));
+        assert!(least.memory.peak() <= Bytes(mebibytes * MIB), "{family}: {}", least.memory.peak());
+        assert_eq!(least.parked.len(), 0, "{family}");
+        assert!(more.predicted_seconds() <= 1.2 * least.predicted_seconds(), "{family}");
+    }
 }
 
 /// Tests that filters on the cores come in parts, and that several parts take no more memory than

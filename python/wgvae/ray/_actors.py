@@ -197,9 +197,9 @@ class Decoder(Actor):
         return [{"id": name, "sha256": sha256(image)} for name, image in images], errors, busy
 
 
-def _error(name: object, error: Exception) -> dict[str, Any]:
+def _error(name: str, error: Exception) -> dict[str, Any]:
     """Returns what the record says of a picture that is left out."""
-    return {"id": str(name).encode(errors="backslashreplace").decode(), "error": f"{type(error).__name__}: {error}"}
+    return {"id": name.encode(errors="backslashreplace").decode(), "error": f"{type(error).__name__}: {error}"}
 
 
 def _may_be_on_cores(settings: dict[str, Any], adapter: str | int | None) -> bool:

@@ -156,7 +156,10 @@ def latents_of(shard: Shard) -> Iterator[tuple[str, Array | Exception]]:
         return
     table = pq.ParquetFile(path).read_row_group(shard.group, columns=list(COLUMNS))
     for item in table.to_pylist():
+        name = str(item["id"])
         try:
-            yield item["id"], np.frombuffer(item["latents"], np.dtype(item["dtype"])).reshape(item["shape"])
+            if item["id"] is None:
+                raise TypeError("a row without an id")
+            yield name, np.frombuffer(item["latents"], np.dtype(item["dtype"])).reshape(item["shape"])
         except (TypeError, ValueError) as error:
-            yield item["id"], error
+            yield name, error
