@@ -60,7 +60,7 @@ def test_more_images_than_memory(vae: wgvae.Vae) -> None:
     [
         (np.zeros((48, 40), np.uint8), r"\[n, h, w, 3\]"),
         (np.zeros((48, 40, 4), np.uint8), "3"),
-        (np.zeros((4, 40, 3), np.uint8), "at least one of 8 pixels"),
+        (np.zeros((4, 40, 3), np.uint8), "at least 8 pixels"),
         (np.zeros((1, 3, 4, 40), np.float32), "at least 8x8 pixels"),
         (np.zeros((1, 4, 40, 40), np.float32), r"\[n, 3, h, w\]"),
         (np.zeros((48, 40, 3), np.int32), "int32"),
@@ -203,7 +203,7 @@ def test_clips(wan_vae: wgvae.Vae) -> None:
     ):
         with pytest.raises(errors.InputError, match=says):
             clip.decode(latents)
-    for frames, says in ((np.zeros((4, 16, 16, 3), np.uint8), "such as 5"), (np.zeros((5, 4, 16, 3), np.uint8), "at least one of 8 pixels")):
+    for frames, says in ((np.zeros((4, 16, 16, 3), np.uint8), "such as 5"), (np.zeros((5, 4, 16, 3), np.uint8), "at least 8 pixels")):
         with pytest.raises(errors.InputError, match=says):
             clip.encode(frames)
 

@@ -102,7 +102,7 @@ fn pictures_that_cannot_be_read() {
 #[test]
 fn pictures_of_sizes_that_the_model_cannot_have() {
     let one = png(&levels()[..3], 1, 1, ExtendedColorType::Rgb8);
-    refused_with("one.png", &one, &[], &["size of one.png", "at least one of 2 pixels", "found 1x1"]);
+    refused_with("one.png", &one, &[], &["size of one.png", "at least 2 pixels", "found 1x1"]);
     let odd = png(&levels()[..19 * 17 * 3], 19, 17, ExtendedColorType::Rgb8);
     refused_with("odd.png", &odd, &["--exact-size"], &["size of odd.png", "multiples of 2 pixels", "found 19x17"]);
     let exact = ["--exact-size", "--resize", "15x16"];

@@ -96,7 +96,7 @@ fn clips_that_cannot_be_encoded() {
     folder.write("y4m.y4m", b"YUV4MPEG2 W8 H8 F24:1 C444\n");
     refused("y4m.y4m", &[], &["y4m.y4m", "at least one", "none"]);
     folder.write("y4m.y4m", b"YUV4MPEG2 W8 H7 F24:1 Cmono\nFRAME\n");
-    refused("y4m.y4m", &[], &["size of y4m.y4m", "at least one of 8 pixels", "8x7"]);
+    refused("y4m.y4m", &[], &["size of y4m.y4m", "at least 8 pixels", "8x7"]);
     let two = Folder::encoding("pixels.npy", &["--image", "frames/1.png", "-o", "out.npy"]);
     refuse(&folder, "two", &two, &["--image", "one clip, or images", "pixels.npy and 1 more"]);
     let image = Folder::encoding("frames/1.png", &["--pad", "mirror", "-o", "out.npy"]);
