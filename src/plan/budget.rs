@@ -122,8 +122,8 @@ struct Search<'a> {
     fused: &'a Fused,
     limits: &'a DeviceLimits,
     options: &'a PlanOptions,
-    /// Part of a room that a plan may leave free. Where one pass makes nearly everything, its
-    /// weights do not take turns as they are counted.
+    /// A plan counts if it takes at least its room, divided by this. Where one pass makes nearly
+    /// everything, its weights are counted together but seldom there together.
     spare: u64,
     work_limit: WorkLimit,
 }
@@ -175,6 +175,7 @@ impl Search<'_> {
         // Weights that come from the host take slots, too.
         let mut room = if self.options.fetches_weights() { whole.memory.peak().0 } else { slots };
         let mut rooms = Vec::new();
+        // A fifth of less than five bytes is none.
         while room > slots.max(4) {
             rooms.push(room);
             room -= room / 5;

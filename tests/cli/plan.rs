@@ -37,13 +37,19 @@ fn a_plan_predicts_what_an_encode_takes() {
     let adapter = folder.run(&["adapters", "--json"]).json()[0]["limits"].clone();
     folder.write("limits.json", adapter.to_string().as_bytes());
     // Floats of a size that is no multiple of the model's 2 pixels are encoded as they are.
-    let args = ["plan", "--encode", "--model", "model", "--size", "20x19", "--precision", "f32", "--json"];
+    let args = ["plan", "--encode", "--model", "model", "--size", "20x19", "--json"];
     for (device, limits) in [("gpu", "limits.json"), ("cpu", "cpu")] {
         let plan = folder.run_without_adapter(&[&args[..], &["--limits", limits]].concat()).json();
         let encode = folder.encode(&["--image", "image.npy", "-o", "out.npy", "--json", "--device", device]).json();
         assert_eq!(encode["images"][0]["size"], json!({ "width": 20, "height": 19 }));
         assert_eq!(plan["predicted_peak_bytes"], encode["measured_peak_bytes"], "{device}");
     }
+}
+
+#[test]
+fn a_clip_beyond_all_bounds_is_refused() {
+    let args = ["plan", "--family", "hunyuan_video15", "--size", "64x96", "--frames", "17179869185"];
+    Folder::new().run_without_adapter(&args).failed("2^32 latents", 1, &["--frames", "fewer than 2^32", "4294967297"]);
 }
 
 /// Tests packed latents: each latent of FLUX.2's diffusion model covers 16 x 16 pixels, packed from

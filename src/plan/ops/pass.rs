@@ -40,7 +40,7 @@ pub(super) struct Block {
 /// The scratch memory of a pass that was made so far.
 #[derive(Debug, Default)]
 pub(super) struct PassScratch {
-    /// Most that any of them needs.
+    /// Most that any stage of the pass needs.
     pub(super) sizes: Scratch,
     pub(super) shared: [Option<BufferId>; Shared::COUNT],
     /// True if each stage has filters of its own. Otherwise the stages use one memory in turn.

@@ -8,8 +8,7 @@ use crate::kernels::frames::{self, CopyFramesParams};
 use crate::kernels::group_norm::NORM_VEC4_BYTES;
 use crate::model::graph::{Shape, TensorId};
 use crate::plan::fused::{Conv, KeptFrames, Normalize, Stage};
-use crate::plan::node::Node;
-use crate::plan::node::Shared;
+use crate::plan::node::{Node, Shared};
 use crate::plan::{Action, BufferId, Resource, StateId, StatePart, StateUse};
 use crate::tensor::Bytes;
 
