@@ -22,8 +22,6 @@ mod encode_input;
 mod families;
 #[path = "cli/folders.rs"]
 mod folders;
-#[path = "support/formula.rs"]
-mod formula;
 #[path = "cli/hub.rs"]
 mod hub;
 #[path = "cli/interrupt.rs"]
@@ -34,8 +32,6 @@ mod memory;
 mod opacity;
 #[path = "cli/plan.rs"]
 mod plan;
-#[path = "support/png_header.rs"]
-mod png_header;
 #[path = "cli/preview.rs"]
 mod preview;
 #[path = "cli/readme.rs"]
@@ -60,5 +56,3 @@ mod verbosity;
 #[cfg(target_os = "linux")]
 #[path = "cli/view.rs"]
 mod view;
-#[path = "support/written.rs"]
-mod written;

@@ -2,14 +2,6 @@
 //! `tests/cpu/fuzz_corpus.rs`.
 
 mod allowance;
-#[path = "../../tests/support/formula.rs"]
-mod formula;
-#[path = "../../tests/reference/interpreter.rs"]
-mod interpreter;
-#[path = "../../tests/support/plan_checks.rs"]
-mod plan_checks;
-#[path = "../../tests/reference/mod.rs"]
-mod reference;
 mod targets;
 
 #[global_allocator]

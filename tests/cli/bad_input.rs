@@ -1,10 +1,10 @@
 //! Bad input of every kind: the error names the item and the numbers, the exit code is not 0, and
 //! no file is written.
 
+use test_kit::formula;
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
 
-use crate::formula;
 use crate::tool::{Entry, Folder, LATENTS, Outcome, safetensors, weights, with_header};
 
 const WEIGHTS: &str = "model/diffusion_pytorch_model.safetensors";

@@ -20,6 +20,8 @@ mod refused;
 use std::collections::BTreeMap;
 
 use pollster::block_on;
+use test_kit::formula;
+use test_kit::written::as_written;
 use wgvae::HostTensor;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::FileSource;
@@ -28,9 +30,7 @@ use wgvae::internals::safetensors::read_header;
 use wgvae::model::blocks::Part;
 use wgvae::model::networks::{tensors_of_decoder, tensors_of_encoder};
 
-use crate::formula;
 use crate::tool::{Entries, Entry, Folder, Outcome, fixture_path};
-use crate::written::as_written;
 
 /// Shape of the latents of the golden clip, which decode to 17 frames of 40 x 24 pixels.
 const LATENTS: [usize; 5] = [1, 16, 5, 3, 5];

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use pollster::block_on;
 use serde_json::Value;
+use test_kit::formula;
 use wgvae::HostTensor;
 use wgvae::files::MemorySource;
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{read_header, read_tensor, write_with_metadata};
 
-use crate::formula;
 use crate::tool::{Entry, Folder, LATENTS, golden, safetensors};
 
 fn npy(folder: &Folder, name: &str) -> HostTensor {

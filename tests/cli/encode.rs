@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use image::{ExtendedColorType, ImageEncoder as _};
 use pollster::block_on;
 use serde_json::Value;
+use test_kit::formula;
 use wgvae::HostTensor;
 use wgvae::files::MemorySource;
 use wgvae::images::Posterior;
 use wgvae::internals::npy::{read_npy, write_npy};
 use wgvae::internals::safetensors::{Header, read_header, read_tensor};
 
-use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, fixture, safetensors, weights_of_both};
 
 /// Shape of the images of the small model's golden encode: one row more than its latents cover.

@@ -1,12 +1,12 @@
 //! Notes and errors of `wgvae encode` about pictures that it changes or rejects.
 
 use image::ExtendedColorType;
+use test_kit::formula;
+use test_kit::png_header::png_header;
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
 
 use crate::encode::{image, levels, png};
-use crate::formula;
-use crate::png_header::png_header;
 use crate::tool::{Entry, Folder, safetensors, weights_of_both};
 
 /// Encodes a file of these bytes, which must work. Returns stderr.

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use pollster::block_on;
+use test_kit::formula;
+use test_kit::written::as_written;
 use wgvae::HostTensor;
 use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::files::FileSource;
@@ -11,9 +13,7 @@ use wgvae::internals::npy::write_npy;
 use wgvae::internals::safetensors::read_header;
 use wgvae::model::networks::{decoder_tensors, encoder_tensors};
 
-use crate::formula;
 use crate::tool::{Entry, Folder, decoder_weights, encoder_weights, fixture, fixture_path, safetensors};
-use crate::written::as_written;
 
 /// Returns the metadata of a fixture.
 pub(crate) fn metadata_of(name: &str) -> BTreeMap<String, String> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use image::ExtendedColorType;
+use test_kit::formula;
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
 
 use crate::clips::video_model;
 use crate::encode::png;
-use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, safetensors, weights_of_both};
 
 /// Sizes of the latents in the folder, by the names of their files, in natural order.

@@ -4,7 +4,8 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::formula;
+use test_kit::formula;
+
 use crate::tool::{Entry, Folder};
 
 /// Signals with the exit code after each.

@@ -2,6 +2,7 @@
 
 use image::ExtendedColorType;
 use serde_json::{Value, json};
+use test_kit::formula;
 use wgvae::config::AutoencoderConfig;
 use wgvae::internals::npy::write_npy;
 use wgvae::internals::rgba8;
@@ -11,7 +12,6 @@ use wgvae::{HostTensor, Size};
 use crate::decode::{assert_deep, assert_exr};
 use crate::encode::png;
 use crate::families::metadata_of;
-use crate::formula;
 use crate::tool::{Entries, Entry, Folder, Outcome, decoder_weights, encoder_weights};
 
 /// Shape of latents of three layers. Their images have 56 x 40 pixels.

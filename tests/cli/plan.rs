@@ -1,9 +1,9 @@
 //! `wgvae plan`: encodes, and requests that cannot be planned.
 
 use serde_json::json;
+use test_kit::formula;
 
 use crate::commands::write_hollow;
-use crate::formula;
 use crate::tool::{Entry, Folder};
 
 #[test]

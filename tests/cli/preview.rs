@@ -1,6 +1,7 @@
 //! `wgvae preview`, and `wgvae decode --preview`.
 
-use crate::formula;
+use test_kit::formula;
+
 use crate::tool::{Entry, Folder};
 
 /// Makes a folder with latents of two images for SDXL.

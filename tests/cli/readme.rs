@@ -11,6 +11,7 @@ use std::process::Command;
 
 use image::ExtendedColorType;
 use regex::Regex;
+use test_kit::{formula, repository};
 use wgvae::config::Family;
 use wgvae::device::DeviceLimits;
 use wgvae::{HostTensor, LatentSpace, Plans, Request, Size, Storage, plan};
@@ -18,10 +19,9 @@ use wgvae::{HostTensor, LatentSpace, Plans, Request, Size, Storage, plan};
 use crate::clips::video_model;
 use crate::commands::write_hollow;
 use crate::encode::png;
-use crate::formula;
 use crate::hub::server::{Hub, ID, Manners};
 use crate::opacity;
-use crate::tool::{Entry, Folder, Outcome, finish, repository, safetensors};
+use crate::tool::{Entry, Folder, Outcome, finish, safetensors};
 
 /// Documents with commands, beside the pages of [`FOLDERS`].
 const DOCUMENTS: [&str; 2] = ["README.md", "results/README.md"];

@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::tool::{Folder, Outcome, finish, repository};
+use test_kit::repository;
+
+use crate::tool::{Folder, Outcome, finish};
 
 fn run(program: &Path, args: &[&str]) -> Outcome {
     finish(Command::new(program).args(args).stdin(Stdio::null()))

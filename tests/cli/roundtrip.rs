@@ -73,7 +73,7 @@ fn roundtrips_that_cannot_be() {
     refused(&["a.png", "-o", "b.npy"], 1, &["b.npy", "png, jpg, jpeg, webp"]);
     refused(&["-o", "b.png"], 2, &["IMAGE"]);
     refused(&["missing.png", "-o", "b.png"], 1, &["missing.png", "No such file"]);
-    folder.write("two.npy", &wgvae::internals::npy::write_npy(&crate::formula::input("image", &[2, 3, 8, 8], 1.0)));
+    folder.write("two.npy", &wgvae::internals::npy::write_npy(&test_kit::formula::input("image", &[2, 3, 8, 8], 1.0)));
     refused(&["two.npy", "-o", "b.png"], 1, &["two.npy", "one image", "2 images"]);
     let whole = png(&levels(), 20, 18, ExtendedColorType::Rgb8);
     folder.write("short.png", &whole[..whole.len() / 2]);

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use image::ExtendedColorType;
 use serde_json::Value;
+use test_kit::formula;
 
 use crate::encode::png;
-use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, finish, weights_of_both};
 
 /// Output of a run, as bytes.

@@ -2,8 +2,8 @@
 
 use image::ImageReader;
 use serde_json::{Value, json};
+use test_kit::formula;
 
-use crate::formula;
 use crate::tool::{Entry, Folder, LATENTS};
 
 /// Tiles of 4 latents that overlap by one. A latent of the small model covers 2 pixels a side, and

@@ -7,13 +7,12 @@ use std::process::{Command, Stdio};
 use pollster::block_on;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use test_kit::{formula, repository};
 use wgvae::HostTensor;
 use wgvae::config::AutoencoderConfig;
 use wgvae::files::FileSource;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 use wgvae::model::networks::encoder_tensors;
-
-use crate::formula;
 
 /// Shape of the latents of the small model's golden decode. Its images have 18 x 20 pixels (h x w).
 pub(crate) const LATENTS: [usize; 4] = [1, 8, 9, 10];
@@ -60,11 +59,6 @@ pub(crate) fn with_header(header: &str, data: &[u8]) -> Vec<u8> {
     file.extend_from_slice(header.as_bytes());
     file.extend_from_slice(data);
     file
-}
-
-/// Returns the folder of the repository, two above this package's.
-pub(crate) fn repository() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 /// Returns the path of a file in `tests/fixtures`.

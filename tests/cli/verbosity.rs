@@ -1,9 +1,10 @@
 //! Amount of output on stderr, and the exit codes.
 
 use image::ExtendedColorType;
+use test_kit::repository;
 
 use crate::encode::png;
-use crate::tool::{Folder, Outcome, repository, weights_of_both};
+use crate::tool::{Folder, Outcome, weights_of_both};
 
 /// Makes a folder with a model that encodes, and a picture whose encode prints a note.
 fn folder() -> Folder {

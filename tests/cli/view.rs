@@ -9,8 +9,8 @@ use icy_sixel::SixelImage;
 use image::{DynamicImage, RgbImage};
 use regex::Regex;
 use serde_json::json;
+use test_kit::formula;
 
-use crate::formula;
 use crate::tool::{Entry, Folder, Outcome, finish, safetensors, with_header};
 
 /// Variables by which `view` knows terminals. Those of the terminal around the tests must not reach

@@ -3,6 +3,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use test_kit::networks::with_kl;
+use test_kit::sweep::is_full;
 use wgvae::config::{
     AutoencoderConfig, DcBlock, DcLevel, FAMILIES, Family, Kl, Ltx2, Network, PaddingMode, SizeChange, Starts, Tiny,
     Wan,
@@ -15,9 +17,6 @@ use wgvae::{
     Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, Images, LatentSpace, Latents, LoadOptions, Named, Parking,
     Planner, Plans, Precision, Request, Size, Storage, Tiling,
 };
-
-use crate::networks::with_kl;
-use crate::sweep::is_full;
 
 /// Most steps of a plan, and most bytes of its parameters: 2^21 steps, each with at most 256 bytes
 /// of parameters.

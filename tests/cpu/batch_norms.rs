@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use pollster::block_on;
+use test_kit::formula;
+use test_kit::golden::Golden;
+use test_kit::written::as_written;
 use wgvae::HostTensor;
 use wgvae::model::networks::encoder_tensors;
 
 use crate::checkpoint::open_memory;
-use crate::formula;
-use crate::golden::Golden;
-use crate::written::as_written;
 
 /// Returns a DC-AE whose decoder has a batch norm, and its config.json.
 fn dc_ae() -> (BTreeMap<String, HostTensor>, String) {

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use test_kit::sweep::is_full;
 use wgvae::config::Family;
 use wgvae::device::DeviceLimits;
 use wgvae::images::{ChannelOrder, Output};
@@ -10,8 +11,6 @@ use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{Bytes, DecodeOptions, EncodeOptions, Error, LatentSpace, Parking, Plans, Size, Storage};
-
-use crate::sweep::is_full;
 
 const MIB: u64 = 1 << 20;
 /// Model, and width and height of the picture. The first two are cases in which a larger budget

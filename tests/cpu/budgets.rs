@@ -2,6 +2,11 @@
 //! the whole plan's to the bit.
 
 use proptest::prelude::*;
+use test_kit::formula;
+use test_kit::networks::with_kl;
+use test_kit::plan_checks::check;
+use test_kit::reference::interpreter::interpret;
+use test_kit::sweep::parts_of_twenty;
 use wgvae::config::{AutoencoderConfig, Family, PaddingMode};
 use wgvae::device::DeviceLimits;
 use wgvae::images::Output;
@@ -10,13 +15,8 @@ use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{Bytes, DecodeOptions, Error, HostTensor, LatentSpace, Named, Parking, Plans, Size, Storage};
 
-use crate::formula;
 use crate::interpret::assert_same_bits;
-use crate::interpreter::interpret;
-use crate::networks::with_kl;
-use crate::plan_checks::check;
 use crate::plan_properties::tight_limits;
-use crate::sweep::parts_of_twenty;
 
 /// Modes: a name, true if activations may be parked, and the place of the weights.
 const MODES: [(&str, bool, Weights); 4] = [

@@ -8,13 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use pollster::block_on;
 use serde_json::{Value, json};
+use test_kit::hollow::{Hollow, key_list};
+use test_kit::{formula, repository};
 use wgvae::config::{AutoencoderConfig, Family, Network, OwnLatents, PaddingMode};
 use wgvae::files::{ByteSource, FileSource, LatentScale, Layout, MemorySource, Parameters, Variant};
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::{Checkpoint, Error, HostTensor, LatentSpace};
 
-use crate::formula;
-use crate::hollow::{Hollow, key_list};
 use crate::key_lists;
 
 /// Files of a folder: name -> content.
@@ -169,7 +169,7 @@ fn files_tell_whether_filters_reach_over_frames() {
     for (list, has_time) in [("qwen2d.original", false), ("wan21.original", true)] {
         for family in ["qwen_image", "wan21"] {
             let file = Hollow::new(&key_list(list), json!({}), None);
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/configs");
+            let folder = repository().join("tests/fixtures/configs");
             let json = std::fs::read_to_string(folder.join(format!("{family}.json"))).expect("a config");
             let checkpoint = block_on(Checkpoint::from_source(Box::new(file), Some(&json))).expect(list);
             assert_eq!(checkpoint.config().has_time(), has_time, "{list}");

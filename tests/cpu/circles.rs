@@ -2,7 +2,7 @@
 //! of the page and its package. Each file can then be read, moved and changed with only the files
 //! below it in mind.
 //!
-//! Uses are found from words (`support/rust_uses.rs`):
+//! Uses are found from words (`tests/kit/rust_uses.rs`):
 //!
 //! - In Rust, a file uses the files that contain the items named by its paths, through any
 //!   re-exports. Roots of the modules that contain the file (`mod.rs`, or `x.rs` beside `x/`) do
@@ -15,7 +15,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use crate::rust_uses::Module;
+use test_kit::repository;
+use test_kit::rust_uses::Module;
 
 /// Files that each file uses, with the first name that refers to each.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
@@ -33,7 +34,7 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
 
 /// Reads the files below the folders `names`. Returns their texts by their paths in the repository.
 fn texts(names: &[&str], ending: &str) -> BTreeMap<String, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = repository();
     let mut found = Vec::new();
     names.iter().for_each(|name| files(&root.join(name), ending, &mut found));
     let name = |path: &Path| path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");

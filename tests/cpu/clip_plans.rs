@@ -1,6 +1,10 @@
 //! Clips, part by part: plans interpreted in every storage, whole, in chunks and under budgets,
 //! against the f64 result of the network's own class for the whole clip.
 
+use test_kit::clip::{frames_of, parts, parts_after, size_of_frame, turns};
+use test_kit::formula;
+use test_kit::golden::{Golden, first_channels};
+use test_kit::reference::interpreter::{States, interpret_part};
 use wgvae::config::Family;
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits};
 use wgvae::images::Output;
@@ -13,11 +17,7 @@ use wgvae::{
     Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Parking, Plans, Request, Size, Storage,
 };
 
-use crate::clip::{frames_of, parts, parts_after, size_of_frame, turns};
-use crate::formula;
-use crate::golden::{Golden, first_channels};
 use crate::interpret::{assert_same_bits, most_error, relative_error, storages};
-use crate::interpreter::{States, interpret_part};
 use crate::plan_properties::check_scratch;
 
 /// One direction of a fixture.
@@ -47,7 +47,7 @@ impl Case<'_> {
         for (turn, part, range) in turns(self.count, self.steps, after) {
             let graph = (self.graph)(part);
             let plan = Plan::new(&graph, &limits, options).unwrap();
-            crate::plan_checks::check(&plan, &limits);
+            test_kit::plan_checks::check(&plan, &limits);
             let mut weights = formula::weights(&file_tensors(&graph));
             for (part, (name, factor)) in
                 ["weight", "bias"].iter().flat_map(|part| self.growth.iter().map(move |growth| (part, growth)))

@@ -1,21 +1,20 @@
 //! Parsing of config.json, the table of families, and configs derived from shapes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use wgvae::{LatentSpace, Named};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use test_kit::repository;
 use wgvae::Size;
 use wgvae::internals::names::{half_prefix, translate};
 use wgvae::model::config::{
     AutoencoderConfig, Derived, FAMILIES, Family, Kl, Network, OwnLatents, PaddingMode, Starts, Tiny, Wan,
 };
 
-const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
-
 fn fixture(path: &str) -> String {
-    std::fs::read_to_string(Path::new(FIXTURES).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(repository().join("tests/fixtures").join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// Returns SD 1.5's config.json with one field replaced, or removed if `value` is null.

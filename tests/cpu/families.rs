@@ -1,6 +1,10 @@
 //! Every network, in both directions: plans interpreted in every storage, whole and in chunks,
 //! against the f64 result of its own class.
 
+use test_kit::golden::{Golden, first_channels};
+use test_kit::reference::graph::{Weights, evaluate_and_measure};
+use test_kit::reference::interpreter::interpret_and_measure;
+use test_kit::{each_network, formula};
 use wgvae::config::Network;
 use wgvae::device::{DeviceKind, DeviceLimits};
 use wgvae::images::Output;
@@ -10,12 +14,7 @@ use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Bytes, HostTensor, LatentSpace, Size, Storage};
 
-use crate::each_network::each_network;
-use crate::formula;
-use crate::golden::{Golden, first_channels};
-use crate::graph::{Weights, evaluate_and_measure};
 use crate::interpret::{assert_same_bits, most_error, relative_error, storages};
-use crate::interpreter::interpret_and_measure;
 use crate::plan_properties::check_scratch;
 
 /// Runs `graph` on `input` in every storage, whole and in chunks, and compares with the fixture's
@@ -29,7 +28,7 @@ fn check(golden: &Golden, name: &str, output: &str, graph: &Graph, input: &HostT
             let options = PlanOptions { chunk_limit: Bytes(chunk), ..PlanOptions::new(storage, Output::Raw) };
             let limits = DeviceLimits { kind, shader_f16: true, ..DeviceLimits::webgpu_default() };
             let plan = Plan::new(graph, &limits, &options).unwrap();
-            crate::plan_checks::check(&plan, &limits);
+            test_kit::plan_checks::check(&plan, &limits);
             let (result, written) = interpret_and_measure(&plan, &weights, &[&input.data]);
             check_scratch(&plan, &written);
             (result, plan.outputs().count())

@@ -4,6 +4,9 @@
 use std::future::Future;
 
 use pollster::block_on;
+use test_kit::clip::{frames_of, latents_of, size_of_frame};
+use test_kit::family::checkpoint;
+use test_kit::golden::Golden;
 use wgvae::device::{CpuOptions, DeviceChoice, DeviceOptions};
 use wgvae::files::{FileSource, read_images, read_latents};
 use wgvae::images::{PixelFormat, RowPixels, Rows};
@@ -13,10 +16,6 @@ use wgvae::{
     Checkpoint, Control, DecodeOptions, Device, Directions, EncodeOptions, Gpu, GpuOptions, HostTensor, Images,
     LatentSpace, Latents, LoadOptions, Progress, Request, Result, Vae,
 };
-
-use crate::clip::{frames_of, latents_of, size_of_frame};
-use crate::family::checkpoint;
-use crate::golden::Golden;
 
 /// Awaits `work` on a thread of its own.
 fn elsewhere<T: Send>(work: impl Future<Output = Result<T>> + Send) -> T {

@@ -5,15 +5,13 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use test_kit::{formula, repository};
 use wgvae::HostTensor;
 use wgvae::config::AutoencoderConfig;
 use wgvae::internals::safetensors::write_safetensors;
 use wgvae::internals::{npy, odd_network};
 
-use crate::formula;
 use crate::fuzz_targets::{TARGETS, run};
-
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 #[global_allocator]
 static ALLOCATOR: crate::allowance::Counting = crate::allowance::Counting;
@@ -135,7 +133,7 @@ fn write_seeds() {
         ("plan_any", noise()),
     ];
     for (target, inputs) in seeds {
-        let folder = Path::new(ROOT).join("fuzz/corpus").join(target);
+        let folder = repository().join("fuzz/corpus").join(target);
         std::fs::create_dir_all(&folder).unwrap();
         for (index, input) in inputs.iter().enumerate() {
             std::fs::write(folder.join(format!("seed-{index}")), input).unwrap();
@@ -187,7 +185,7 @@ fn several_types() -> Vec<u8> {
 /// Returns the network of SD 1.5 in the original names, without its weights: tensors of unknown
 /// types may have any length.
 fn named_only() -> Vec<u8> {
-    let keys = std::fs::read_to_string(Path::new(ROOT).join("tests/fixtures/keys/sd15.ldm.json")).unwrap();
+    let keys = std::fs::read_to_string(repository().join("tests/fixtures/keys/sd15.ldm.json")).unwrap();
     let shapes: std::collections::BTreeMap<String, Vec<u64>> = serde_json::from_str(&keys).unwrap();
     let decoder = shapes.into_iter().filter(|(name, _)| name.contains("decoder.") || name.contains("post_quant"));
     let entries = decoder
@@ -219,11 +217,7 @@ fn latents() -> Vec<Vec<u8>> {
 /// Returns the JSON files of a folder whose names begin like this.
 fn texts(folder: &str, start: &str) -> Vec<Vec<u8>> {
     let is_wanted = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(start);
-    files(&Path::new(ROOT).join(folder))
-        .into_iter()
-        .filter(is_wanted)
-        .map(|path| std::fs::read(path).unwrap())
-        .collect()
+    files(&repository().join(folder)).into_iter().filter(is_wanted).map(|path| std::fs::read(path).unwrap()).collect()
 }
 
 /// Returns pseudo-random bytes, for targets that read numbers.

@@ -1,6 +1,11 @@
 //! Graphs of all networks, computed in f64 by their definition and compared with diffusers. This
 //! tests builders and takes of weights without plans.
 
+use test_kit::clip::{frames_of, parts_after, size_of_frame, turns};
+use test_kit::formula;
+use test_kit::golden::{Golden, first_channels};
+use test_kit::reference::graph::{States, evaluate, evaluate_part};
+use test_kit::sweep::is_full;
 use wgvae::config::AutoencoderConfig;
 use wgvae::model::blocks::Part;
 use wgvae::model::graph::{Graph, Shape};
@@ -8,12 +13,6 @@ use wgvae::model::networks::{decoder, encoder, frames, part_of_decoder, part_of_
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::PlaneExtents;
 use wgvae::{HostTensor, LatentSpace, Size};
-
-use crate::clip::{frames_of, parts_after, size_of_frame, turns};
-use crate::formula;
-use crate::golden::{Golden, first_channels};
-use crate::graph::{States, evaluate, evaluate_part};
-use crate::sweep::is_full;
 
 /// Largest error: fixtures and the factors of latents are in f32.
 const MOST: f64 = 1e-6;

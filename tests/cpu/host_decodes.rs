@@ -6,6 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pollster::block_on;
+use test_kit::clip::latents_of;
+use test_kit::family::{check_family, checkpoint};
+use test_kit::golden::Golden;
+use test_kit::{clip_runs, formula};
 use wgvae::device::{Cpu, CpuOptions};
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
@@ -13,11 +17,6 @@ use wgvae::{
     Latents, LoadOptions, Precision, Progress, Request, Result, Size, Tiling, Vae,
 };
 
-use crate::clip::latents_of;
-use crate::clip_runs;
-use crate::family::{check_family, checkpoint};
-use crate::formula;
-use crate::golden::Golden;
 use crate::interpret::assert_same_bits;
 
 fn cpu(threads: usize) -> Cpu {

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use test_kit::problems::compare::{compare, twin};
+use test_kit::problems::{Problem, all};
 use wgvae::Storage;
 use wgvae::cpu::{Binding, Call, architectures, instructions, run};
 use wgvae::kernels::matmul::MatmulParams;
 use wgvae::kernels::{Access, Value, interface};
-
-use crate::problems::compare::{compare, twin};
-use crate::problems::{Problem, all};
 
 /// Kernels that plans for the host launch.
 const KERNELS: [&str; 22] = [

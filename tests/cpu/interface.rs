@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use naga::{AddressSpace, Module, Scalar, ScalarKind, StorageAccess, TypeInner};
+use test_kit::repository;
 use wgvae::device::DeviceLimits;
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::{Access, INTERFACES, Interface, Variant, WORKGROUP};
@@ -81,7 +82,7 @@ fn interfaces_are_what_the_shaders_say() {
 
 #[test]
 fn every_file_has_an_interface_and_every_interface_a_file() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders");
+    let folder = repository().join("shaders");
     let on_disk: BTreeSet<String> = std::fs::read_dir(folder)
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".wgsl").map(str::to_owned))

@@ -1,8 +1,11 @@
 //! Whole plans, interpreted: they agree with diffusers, and chunks of any size give the same bits.
 
-use std::path::Path;
-
 use pollster::block_on;
+use test_kit::golden::Golden;
+use test_kit::networks::with_kl;
+use test_kit::reference::interpreter::{interpret, interpret_and_measure};
+use test_kit::sweep::is_full;
+use test_kit::{formula, repository};
 use wgvae::config::AutoencoderConfig;
 use wgvae::device::{DeviceKind, DeviceLimits};
 use wgvae::files::FileSource;
@@ -13,12 +16,6 @@ use wgvae::kernels::choice::KernelChoice;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{Bytes, HostTensor, LatentSpace, Size, Storage};
-
-use crate::formula;
-use crate::golden::Golden;
-use crate::interpreter::{interpret, interpret_and_measure};
-use crate::networks::with_kl;
-use crate::sweep::is_full;
 
 /// Most bytes of chunks: of all tensors, and of the keys and values of attention.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +82,7 @@ fn rows_of_image(config: &AutoencoderConfig, latents: &HostTensor, rows: u64, st
 
 /// Decodes fixture `name` whole, and in chunks of `rows` rows of the image.
 fn check(name: &str, rows: &[u64]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.safetensors"));
+    let path = repository().join("tests/fixtures").join(format!("{name}.safetensors"));
     let source = FileSource::open(path).unwrap();
     let header = block_on(read_header(&source)).unwrap();
     let config = AutoencoderConfig::from_json(&header.metadata["config"]).unwrap();
@@ -166,7 +163,7 @@ fn an_estimate_with_the_images_own_norms_is_exact() {
         let options = PlanOptions { chunk_limit: Bytes(1 << 13), ..PlanOptions::new(Storage::F32, Output::Raw) };
         let exact = interpret(&Plan::new(&graph, &limits, &options).unwrap(), &weights, &latents.data);
         let plan = Plan::estimated(&graph, &graph, &limits, &options).unwrap();
-        crate::plan_checks::check(&plan, &limits);
+        test_kit::plan_checks::check(&plan, &limits);
         let (estimate, _) = interpret_and_measure(&plan, &weights, &[&latents.data, &latents.data]);
         assert_same_bits(&estimate, &exact, "an estimate");
     }
@@ -186,7 +183,7 @@ fn an_estimate_without_group_norms_is_exact() {
         let limits = DeviceLimits { shader_f16: true, ..limits };
         let exact = interpret(&Plan::new(&graph, &limits, &options).unwrap(), &weights, &latents.data);
         let plan = Plan::estimated(&graph, &small, &limits, &options).unwrap();
-        crate::plan_checks::check(&plan, &limits);
+        test_kit::plan_checks::check(&plan, &limits);
         assert_same_bits(&interpret(&plan, &weights, &latents.data), &exact, "an estimate");
     }
 }
@@ -205,7 +202,7 @@ fn filters_in_turn_take_less_and_change_no_bit() {
         let choice = Some(KernelChoice { winograd_scratch_bytes, ..choice });
         let options = PlanOptions { choice, ..PlanOptions::new(Storage::F32, Output::Raw) };
         let plan = Plan::new(&graph, &limits, &options).unwrap();
-        crate::plan_checks::check(&plan, &limits);
+        test_kit::plan_checks::check(&plan, &limits);
         (interpret(&plan, &weights, &latents.data), plan.memory.peak())
     };
     let ((whole, all), (found, fewer)) = (with(choice.winograd_scratch_bytes), with(1 << 16));

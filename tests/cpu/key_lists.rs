@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use pollster::block_on;
+use test_kit::hollow::{Hollow, Shapes, key_list};
+use test_kit::sweep::is_full;
 use wgvae::config::Network;
 use wgvae::internals::names::translate;
 use wgvae::model::networks::{decoder_tensors, encoder_tensors};
 use wgvae::{Checkpoint, Error, Result};
-
-use crate::hollow::{Hollow, Shapes, key_list};
-use crate::sweep::is_full;
 
 /// Key list, the network, and true if it has an encoder, and a decoder.
 const LISTS: [(&str, &str, [bool; 2]); 60] = [

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use test_kit::repository;
+
 /// Dependencies that only the crates above the library may have. `ureq` is the library's if its
 /// feature `hub` asks for it.
 const NOT_OF_THE_LIBRARY: &[&str] = &["clap", "image", "png", "y4m"];
@@ -14,7 +16,7 @@ type Row = (Vec<String>, Vec<String>);
 /// Returns the rows of the table below a heading of ARCHITECTURE.md: the names in the first cell,
 /// and those in the third.
 fn table(heading: &str) -> Vec<Row> {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).unwrap();
+    let text = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
     let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
     let lines = section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     lines.skip(2).map(row).collect()
@@ -90,7 +92,7 @@ fn dependencies(manifest: &str) -> Vec<&str> {
 
 #[test]
 fn crates_depend_only_on_the_crates_below() {
-    let (root, crates) = (Path::new(env!("CARGO_MANIFEST_DIR")), table("Crates"));
+    let (root, crates) = (repository(), table("Crates"));
     for folder in std::fs::read_dir(root.join("crates")).unwrap() {
         let folder = format!("crates/{}/", folder.unwrap().file_name().to_str().unwrap());
         assert!(crates.iter().any(|(known, _)| known[0] == folder), "{folder} has no row in ARCHITECTURE.md");
@@ -119,7 +121,7 @@ fn the_reader_of_manifests_sees_all_kinds_of_rows() {
 
 #[test]
 fn modules_use_only_the_layers_below() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let src = repository().join("src");
     let mut files = Vec::new();
     sources(&src, &mut files);
     files.sort();

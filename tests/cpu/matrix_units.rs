@@ -4,6 +4,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use test_kit::formula;
+use test_kit::golden::Golden;
+use test_kit::plan_checks::check;
+use test_kit::reference::interpreter::interpret_and_measure;
 use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits};
 use wgvae::images::Output;
@@ -12,11 +16,7 @@ use wgvae::model::networks::decoder;
 use wgvae::plan::{Action, Plan, PlanOptions, Step};
 use wgvae::{Bytes, LatentSpace, Size, Storage};
 
-use crate::formula;
-use crate::golden::Golden;
 use crate::interpret::{assert_same_bits, most_error, relative_error};
-use crate::interpreter::interpret_and_measure;
-use crate::plan_checks::check;
 use crate::plan_properties::check_scratch;
 
 const EIGHT: MatrixUnits = MatrixUnits { side: 8, lanes: 8 };

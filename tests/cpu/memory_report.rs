@@ -1,6 +1,7 @@
 //! The format of the memory report, and the families that its program knows.
 
 use serde_json::{Value, json};
+use test_kit::repository;
 use wgvae::Bytes;
 use wgvae::Direction::Encode;
 use wgvae::config::{FAMILIES, Family};
@@ -10,7 +11,7 @@ use wgvae_memory_report::{Measurement, MemoryReport, States, VERSION};
 /// channels of the largest convolution of decoder and encoder, of each `AutoencoderKL`.
 #[test]
 fn the_estimates_know_the_channels_of_every_family() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/memory-report/src/view/estimates.js");
+    let path = repository().join("crates/memory-report/src/view/estimates.js");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, table) = text.split_once("const COVERED = new Map([\n").unwrap();
     let (table, _) = table.split_once("]);").unwrap();
@@ -93,7 +94,7 @@ fn reports_of_the_first_format_are_read() {
 
 #[test]
 fn the_schema_describes_what_is_written_and_no_more() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results/schema/memory-report.schema.json");
+    let path = repository().join("results/schema/memory-report.schema.json");
     let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors = |report: &Value| validator.iter_errors(report).map(|error| error.to_string()).collect::<Vec<String>>();
@@ -105,7 +106,7 @@ fn the_schema_describes_what_is_written_and_no_more() {
             assert!(!validator.is_valid(&change), "{what}");
         }
     }
-    let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
+    let results = repository().join("results");
     for entry in std::fs::read_dir(results).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use test_kit::hollow::{Shapes, key_list};
+use test_kit::repository;
 use wgvae::files::Layout;
 use wgvae::internals::names::{family_hint, half_prefix, translate};
-
-use crate::hollow::{Shapes, key_list};
 
 /// Returns tensors with these names and a convolution's shape.
 fn named(names: &[&str]) -> Shapes {
@@ -289,7 +289,7 @@ fn every_other_autoencoder_of_diffusers_is_refused_by_name() {
         ("LTX2VideoDiffusionDecoderModel", "the diffusion decoder of LTX-2.5"),
         ("VQModel", "a VQ model"),
     ];
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/keys/others.json");
+    let path = repository().join("tests/fixtures/keys/others.json");
     let classes: BTreeMap<String, Shapes> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(classes.keys().map(String::as_str).collect::<Vec<_>>(), kinds.map(|(class, _)| class));
     for (class, kind) in kinds {

@@ -1,6 +1,9 @@
 //! Packing of weights, by written-out examples.
 
 use half::f16;
+use test_kit::formula;
+use test_kit::reference::graph::evaluate;
+use test_kit::reference::interpreter::interpret;
 use wgvae::Storage;
 use wgvae::device::DeviceLimits;
 use wgvae::images::Output;
@@ -8,10 +11,6 @@ use wgvae::kernels::weights::{WeightLayout, pack};
 use wgvae::model::graph::{Conv2d, Ending, Graph, Shape, Transform, WeightSlice, Window};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Plan, PlanOptions};
-
-use crate::formula;
-use crate::graph::evaluate;
-use crate::interpreter::interpret;
 
 /// Packs `values`, times 1. Returns f32.
 #[track_caller]

@@ -8,11 +8,11 @@ use image::codecs::png::PngEncoder;
 use image::codecs::webp::WebPEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use tempfile::TempDir;
+use test_kit::fixture::Fixture;
+use test_kit::png_header::png_header;
+use test_kit::repository;
 use wgvae::Size;
 use wgvae_media::picture::{Fit, Levels, Picture, PictureFile, Remark, Resize};
-
-use crate::fixture::Fixture;
-use crate::png_header::png_header;
 
 fn size(width: u32, height: u32) -> Size {
     Size { width, height }
@@ -324,7 +324,7 @@ fn levels_of_a_jpeg_are_near_pillows() {
 /// Tests a CMYK file against Pillow's levels: two squares of one colour each.
 #[test]
 fn cmyk_becomes_rgb_as_by_pillow() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cmyk.jpg");
+    let path = repository().join("tests/fixtures/cmyk.jpg");
     let (picture, remarks) = read(&path);
     assert_eq!((picture.size, remarks), (size(16, 8), vec![Remark::Cmyk]));
     let Levels::Eight(levels) = picture.levels else { panic!("8 bits") };

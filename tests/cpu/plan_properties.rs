@@ -2,6 +2,10 @@
 //! models.
 
 use proptest::prelude::*;
+use test_kit::formula;
+use test_kit::networks::with_kl;
+use test_kit::plan_checks::check;
+use test_kit::reference::interpreter::interpret_and_measure;
 use wgvae::config::{AutoencoderConfig, Family, PaddingMode};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::Output;
@@ -10,11 +14,6 @@ use wgvae::model::graph::Graph;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::{Bytes, Error, LatentSpace, Named, Plans, Request, Size, Storage};
-
-use crate::formula;
-use crate::interpreter::interpret_and_measure;
-use crate::networks::with_kl;
-use crate::plan_checks::check;
 
 /// Config of a graph, the latents' size, a device and options.
 type Case = (AutoencoderConfig, Size, DeviceLimits, PlanOptions);

@@ -1,6 +1,7 @@
 //! Plans as text, compared with the files in `tests/snapshots`. `UPDATE_SNAPSHOTS=1` writes them
 //! anew.
 
+use test_kit::snapshot;
 use wgvae::config::{AutoencoderConfig, Family};
 use wgvae::device::DeviceLimits;
 use wgvae::images::Output;
@@ -8,8 +9,6 @@ use wgvae::internals::odd_network;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{LatentSpace, Size, Storage};
-
-use crate::snapshot;
 
 fn check(name: &str, config: &AutoencoderConfig, (width, height): (u32, u32), storage: Storage, output: Output) {
     let factor = config.spatial_factor();

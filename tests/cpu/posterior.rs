@@ -1,12 +1,11 @@
 //! Conversion of an encoder's output to latents: the distribution, samples, and the diffusion
 //! model's scale.
 
+use test_kit::fixture::Fixture;
 use wgvae::HostTensor;
 use wgvae::config::Packing;
 use wgvae::images::Posterior;
 use wgvae::internals::scale_latents;
-
-use crate::fixture::Fixture;
 
 /// Reads a tensor of the fixture, without its batch of one.
 fn first(fixture: &Fixture, name: &str) -> HostTensor {

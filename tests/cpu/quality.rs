@@ -1,9 +1,8 @@
 //! PSNR and SSIM against scikit-image.
 
+use test_kit::fixture::Fixture;
 use wgvae::Size;
 use wgvae::quality::{psnr, squared_differences, ssim};
-
-use crate::fixture::Fixture;
 
 #[test]
 fn psnr_and_ssim_are_those_of_scikit_image() {

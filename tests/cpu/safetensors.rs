@@ -2,6 +2,7 @@
 
 use pollster::block_on;
 use proptest::prelude::*;
+use test_kit::repository;
 use wgvae::HostTensor;
 use wgvae::files::{ByteSource, DType, MemorySource, ReadFuture};
 use wgvae::internals::safetensors::{ElementType, MAX_HEADER_BYTES, read_header, read_tensor, write_safetensors};
@@ -174,9 +175,9 @@ fn reads_what_upstream_wrote() {
 
 #[test]
 fn fixtures_parse() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+    let folder = repository().join("tests/fixtures");
     let mut files = 0;
-    for entry in std::fs::read_dir(folder).expect("the folder of fixtures") {
+    for entry in std::fs::read_dir(&folder).expect("the folder of fixtures") {
         let path = entry.expect("a file").path();
         if path.extension().is_some_and(|ending| ending == "safetensors") {
             let source = wgvae::files::FileSource::open(&path).expect("a fixture");
@@ -185,7 +186,7 @@ fn fixtures_parse() {
             files += 1;
         }
     }
-    assert!(files > 0, "no fixture in {folder}");
+    assert!(files > 0, "no fixture in {}", folder.display());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use naga::back::{hlsl, msl};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+use test_kit::repository;
 use wgvae::Storage;
 use wgvae::internals::every_variant;
 use wgvae::kernels::source::specialize;
@@ -53,8 +54,8 @@ fn direct3d(module: &naga::Module, info: &ModuleInfo, shader_model: hlsl::Shader
 /// Returns the file `stem` followed by its parts, without specialisation and with loops as written.
 pub(crate) fn file_with_parts(stem: &str) -> String {
     let read = |stem: &str| {
-        let path = format!("{}/shaders/{stem}.wgsl", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+        let path = repository().join(format!("shaders/{stem}.wgsl"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
     let mut text = read(stem);
     let parts: Vec<String> =

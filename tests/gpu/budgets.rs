@@ -2,6 +2,8 @@
 //! take exactly the predicted memory.
 
 use pollster::block_on;
+use test_kit::formula;
+use test_kit::sweep::{is_full, parts_of_twenty};
 use wgvae::device::DeviceKind;
 use wgvae::images::PixelFormat;
 use wgvae::{
@@ -10,9 +12,7 @@ use wgvae::{
 };
 
 use crate::decode::{checkpoint, fixture};
-use crate::formula;
 use crate::matrix_units::{takes_all, with_units};
-use crate::sweep::{is_full, parts_of_twenty};
 
 /// Parking of activations, and true if weights are loaded to the host.
 const MODES: [(Parking, bool); 4] =

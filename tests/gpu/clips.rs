@@ -6,6 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pollster::block_on;
+use test_kit::clip::{frames_of, latents_of, size_of_frame};
+use test_kit::clip_runs::{assert_same_bits, check, decode, encode, floats_into};
+use test_kit::family::checkpoint;
+use test_kit::formula;
+use test_kit::golden::Golden;
+use test_kit::sweep::is_full;
 use wgvae::device::{DeviceError, DeviceKind, Vendor};
 use wgvae::images::PixelFormat;
 use wgvae::plan::Home;
@@ -14,13 +20,7 @@ use wgvae::{
     Latents, LoadOptions, Plans, Precision, Progress, Result, Size, Vae,
 };
 
-use crate::clip::{frames_of, latents_of, size_of_frame};
-use crate::clip_runs::{assert_same_bits, check, decode, encode, floats_into};
 use crate::families::PRECISIONS;
-use crate::family::checkpoint;
-use crate::formula;
-use crate::golden::Golden;
-use crate::sweep::is_full;
 
 /// Loads a model for clips in both directions, in a precision, on a device that may lack
 /// `shader-f16`.

@@ -1,8 +1,9 @@
 //! Whole decodes against diffusers: `make_fixtures.py` made `tests/fixtures/*.safetensors` in f64.
 
-use std::path::Path;
-
 use pollster::block_on;
+use test_kit::sweep::is_full;
+use test_kit::written::as_written;
+use test_kit::{formula, repository};
 use wgvae::device::{DeviceKind, Vendor};
 use wgvae::files::{FileSource, MemorySource};
 use wgvae::images::PixelFormat;
@@ -12,10 +13,6 @@ use wgvae::{
     Checkpoint, Control, DecodeOptions, Decoded, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions,
     Precision, Tiling, Vae,
 };
-
-use crate::formula;
-use crate::sweep::is_full;
-use crate::written::as_written;
 
 /// Golden decode.
 pub(crate) struct Fixture {
@@ -27,7 +24,7 @@ pub(crate) struct Fixture {
 }
 
 pub(crate) fn fixture(name: &str) -> Fixture {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.safetensors"));
+    let path = repository().join("tests/fixtures").join(format!("{name}.safetensors"));
     let source = FileSource::open(path).unwrap();
     let header = block_on(read_header(&source)).unwrap();
     let shape: Vec<usize> = serde_json::from_str(&header.metadata["latent_shape"]).unwrap();
@@ -191,7 +188,7 @@ fn default_limits_change_nothing() {
 /// `tools/demo_model/export.py`.
 #[test]
 fn the_demo_matches_diffusers() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = repository();
     let tensor = |file: &str, name: &str| {
         let source = FileSource::open(folder.join(file)).unwrap();
         let header = block_on(read_header(&source)).unwrap();

@@ -1,11 +1,10 @@
 //! Every network on a GPU, in every precision. See `check_family`.
 
 use pollster::block_on;
+use test_kit::each_network;
+use test_kit::family::check_family;
+use test_kit::golden::Golden;
 use wgvae::{Device, Gpu, GpuOptions, Precision};
-
-use crate::each_network::each_network;
-use crate::family::check_family;
-use crate::golden::Golden;
 
 pub(crate) const PRECISIONS: [(Precision, bool); 3] =
     [(Precision::F32, false), (Precision::F16, false), (Precision::F16, true)];

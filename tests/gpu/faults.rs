@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pollster::block_on;
+use test_kit::sweep::is_full;
 use wgvae::{Bytes, Control, DecodeOptions, Decoded, Error, Gpu, Latents, Progress, Result, Vae};
 
 use crate::streaming::load;
-use crate::sweep::is_full;
 
 const MODEL: &str = "toy_odd";
 

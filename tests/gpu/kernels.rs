@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
 use pollster::block_on;
+use test_kit::problems::compare::{compare, twin};
+use test_kit::problems::{Data, Problem, all};
 use wgvae::gpu::{GpuBuffer, Input, LoadedWeight, Prepared};
 use wgvae::images::Output;
 use wgvae::kernels::choice::KernelChoice;
@@ -24,8 +26,6 @@ use wgvae::report::{Memory, Plan};
 use wgvae::{Bytes, Control, Gpu, GpuOptions, Size, Storage};
 
 use crate::matrix_units::{takes_all, with_units};
-use crate::problems::compare::{compare, twin};
-use crate::problems::{Data, Problem, all};
 
 #[test]
 fn kernels_match_their_twins() {

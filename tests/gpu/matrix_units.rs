@@ -2,13 +2,13 @@
 //! the predicted memory. Devices without units give an error.
 
 use pollster::block_on;
+use test_kit::sweep::is_full;
 use wgvae::device::{DeviceKind, Vendor};
 use wgvae::images::PixelFormat;
 use wgvae::{Bytes, Control, DecodeOptions, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Plans, Precision, Vae};
 
 use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
 use crate::fast::MOST;
-use crate::sweep::is_full;
 
 /// Returns true if tests take all networks: a short run leaves most out on a CPU driver, which
 /// imitates units and compiles their kernels for minutes.

@@ -2,15 +2,14 @@
 //! loads, decodes and encodes on a device.
 
 use pollster::block_on;
+use test_kit::family::relative_error;
+use test_kit::hollow::{Hollow, key_list};
+use test_kit::{formula, repository};
 use wgvae::files::ByteSource;
 use wgvae::{
     Checkpoint, Control, DecodeOptions, Directions, Gpu, GpuOptions, Images, LatentSpace, Latents, LoadOptions,
     Precision, Size, Vae,
 };
-
-use crate::family::relative_error;
-use crate::formula;
-use crate::hollow::{Hollow, key_list};
 
 /// Width and height in pixels. Attention sees 64 tokens.
 const SIDE: u32 = 64;
@@ -23,7 +22,7 @@ fn checkpoint(family: &str, lists: &[&str]) -> Checkpoint {
     };
     let files = lists.iter().map(file).collect();
     if lists[0].ends_with(".diffusers") {
-        let path = format!("{}/tests/fixtures/configs/{family}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = repository().join(format!("tests/fixtures/configs/{family}.json"));
         let json = std::fs::read_to_string(path).unwrap();
         return block_on(Checkpoint::from_sources(files, Some(&json))).unwrap();
     }

@@ -7,6 +7,8 @@ use pollster::block_on;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
+use test_kit::formula;
+use test_kit::sweep::is_full;
 use wgvae::images::PixelFormat;
 use wgvae::{
     Bytes, Control, DecodeOptions, Error, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Parking, Plans,
@@ -15,8 +17,6 @@ use wgvae::{
 
 use crate::budgets::assert_same_bits;
 use crate::decode::{checkpoint, fixture};
-use crate::formula;
-use crate::sweep::is_full;
 
 const MODELS: [&str; 4] = ["toy_odd", "toy_no_attention", "toy_two_levels", "toy_tiny"];
 const PRECISIONS: [Precision; 2] = [Precision::F32, Precision::F16];

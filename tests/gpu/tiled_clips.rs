@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
+use test_kit::clip::{frames_of, latents_of};
+use test_kit::family::{checkpoint, relative_error};
+use test_kit::golden::Golden;
 use wgvae::clips::ClipDecoder;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::tiling::{Blend, BlendRule};
@@ -11,10 +14,6 @@ use wgvae::{
     Bytes, Control, DecodeOptions, EncodeOptions, Error, Gpu, GpuOptions, HostTensor, LatentSpace, Latents,
     LoadOptions, Precision, Progress, Tiling, Vae,
 };
-
-use crate::clip::{frames_of, latents_of};
-use crate::family::{checkpoint, relative_error};
-use crate::golden::Golden;
 
 /// Returns the tiling that a fixture was made with.
 fn tiling(golden: &Golden) -> Tiling {

@@ -1,10 +1,10 @@
 //! Decodes in tiles against diffusers' own, and their promises.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pollster::block_on;
+use test_kit::{formula, repository};
 use wgvae::files::FileSource;
 use wgvae::images::{PixelFormat, Rows};
 use wgvae::internals::safetensors::{read_header, read_tensor};
@@ -15,7 +15,6 @@ use wgvae::{
 };
 
 use crate::decode::{checkpoint, relative_error};
-use crate::formula;
 
 /// Golden decode in tiles.
 struct Fixture {
@@ -28,7 +27,7 @@ struct Fixture {
 }
 
 fn fixture(case: &str) -> Fixture {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{case}.safetensors"));
+    let path = repository().join("tests/fixtures").join(format!("{case}.safetensors"));
     let source = FileSource::open(path).unwrap();
     let header = block_on(read_header(&source)).unwrap();
     let shape: Vec<usize> = serde_json::from_str(&header.metadata["latent_shape"]).unwrap();
@@ -273,7 +272,7 @@ fn an_estimate_is_near_and_takes_less() {
     let load = LoadOptions { precision: Precision::F32, ..LoadOptions::default() };
     let mut vae = block_on(Vae::load(&gpu, &checkpoint(&fixture.config), load)).unwrap();
     let channels = vae.config().latent_channels as usize;
-    let latents = Latents::new(crate::formula::latents(&[channels, 96, 80])).unwrap();
+    let latents = Latents::new(test_kit::formula::latents(&[channels, 96, 80])).unwrap();
     let mut decode = |tiling| {
         let options = DecodeOptions { least_memory: true, ..tiled(tiling) };
         let peak =

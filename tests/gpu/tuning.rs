@@ -1,9 +1,9 @@
 //! Measuring of the fastest kernels.
 
-use std::path::Path;
 use std::time::Duration;
 
 use pollster::block_on;
+use test_kit::repository;
 use wgvae::device::{DeviceKind, Vendor};
 use wgvae::tuning::TuneOptions;
 use wgvae::{Checkpoint, Error, Gpu, GpuOptions, LatentSpace, LoadOptions, Planner, Precision, Request, Size};
@@ -48,7 +48,7 @@ fn another_version_measures_again() {
 fn without_bands_a_plan_takes_no_other_memory() {
     let gpu = gpu(DeviceKind::Cpu, Vendor::Other);
     let tuning = block_on(gpu.tune(&TuneOptions { bands: false, time: Duration::ZERO })).unwrap();
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/demo/model");
+    let model = repository().join("assets/demo/model");
     let checkpoint = block_on(Checkpoint::open(model)).unwrap();
     let peak = |kernels| {
         let gpu = gpu.clone().with_kernels(kernels).unwrap();

@@ -2,6 +2,9 @@
 //! on the CPU is quick, its picture must equal the whole plan's.
 
 use arbitrary::{Result, Unstructured};
+use test_kit::formula;
+use test_kit::plan_checks::check;
+use test_kit::reference::interpreter::interpret;
 use wgvae::config::{AutoencoderConfig, Kl};
 use wgvae::device::{DeviceKind, DeviceLimits, MatrixUnits, Vendor};
 use wgvae::images::{ChannelOrder, Output};
@@ -10,10 +13,6 @@ use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions, Weights};
 use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{Bytes, DecodeOptions, Error, LatentSpace, Parking, Plans, Size, Storage, Tiling};
-
-use crate::formula;
-use crate::interpreter::interpret;
-use crate::plan_checks::check;
 
 /// Vendors with each kind of tile, and each size of bands.
 const VENDORS: [Vendor; 4] = [Vendor::Other, Vendor::Nvidia, Vendor::Intel, Vendor::Arm];

@@ -3,10 +3,10 @@
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use test_kit::formula;
 use wgvae::HostTensor;
 
 use super::{LATENTS, assert_close};
-use crate::formula;
 use crate::tool::{Folder, fixture};
 
 #[test]

@@ -4,12 +4,12 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::json;
+use test_kit::formula;
 use wgvae::HostTensor;
 use wgvae::images::Posterior;
 use wgvae::internals::npy::write_npy;
 
 use super::{LATENTS, PIXELS, assert_close};
-use crate::formula;
 use crate::tool::{Folder, Outcome, fixture};
 
 fn encode(folder: &Folder, image: &str, more: &[&str]) -> Outcome {

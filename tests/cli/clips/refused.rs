@@ -1,11 +1,11 @@
 //! Clips that cannot be decoded or encoded: the error comes before a GPU is opened and names the
 //! cause, and no file is written.
 
+use test_kit::formula;
 use wgvae::HostTensor;
 use wgvae::internals::npy::write_npy;
 
 use super::long;
-use crate::formula;
 use crate::tool::Folder;
 
 /// Runs the command without an adapter: it must fail with `words` before it opens one.

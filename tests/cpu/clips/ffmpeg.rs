@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use test_kit::repository;
 use wgvae::Result;
 use wgvae_media::clip_files::{
     Bits, ClipName, Codec, Direct, Ffmpeg, FfmpegSink, FfmpegSource, Fps, FrameSink as _, FrameSource as _,
@@ -15,7 +16,7 @@ use super::{assert_says, folder, frame, furthest, give, give_all, names, size, t
 
 /// Returns one of the scripts.
 fn script(name: &str) -> Ffmpeg {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ffmpeg").join(name);
+    let program = repository().join("tests/fixtures/ffmpeg").join(name);
     Ffmpeg { program, ..Ffmpeg::default() }
 }
 

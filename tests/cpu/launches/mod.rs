@@ -7,14 +7,13 @@ mod table;
 mod ways;
 mod work;
 
+use test_kit::snapshot;
 use wgvae::config::Family;
 use wgvae::device::DeviceLimits;
 use wgvae::images::Output;
 use wgvae::model::networks::decoder;
 use wgvae::plan::{Plan, PlanOptions};
 use wgvae::{LatentSpace, Size, Storage};
-
-use crate::snapshot;
 
 use self::devices::{DEVICES, Device};
 use self::model::{Prediction, WORKGROUPS_PER_CORE, predict};

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use test_kit::snapshot;
 use wgvae::config::Family;
 use wgvae::device::DeviceLimits;
 use wgvae::{Bytes, DecodeOptions, EncodeOptions, Parking, Request, Size, Storage};
@@ -11,7 +12,6 @@ use wgvae::{Bytes, DecodeOptions, EncodeOptions, Parking, Request, Size, Storage
 use super::devices::{DEVICES, Device};
 use super::model::{Prediction, WORKGROUPS_PER_CORE, predict};
 use super::table;
-use crate::snapshot;
 
 const MIB: u64 = 1 << 20;
 /// [`Way::most_starved`] of most ways. It is larger than [`super::HOT`]: a default plan may be a

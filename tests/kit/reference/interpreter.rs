@@ -35,16 +35,16 @@ struct Memory<'a> {
 
 /// States of a clip between parts, by the convolution that reads them: frames, and the tables of
 /// their norms. Zeros at first.
-pub(crate) type States = BTreeMap<String, (Vec<u8>, Vec<u8>)>;
+pub type States = BTreeMap<String, (Vec<u8>, Vec<u8>)>;
 
 /// Returns the result of `plan`, planar f32 `[frames, c, h, w]`, for its one input `[frames, c, h,
 /// w]`.
-pub(crate) fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, input: &[f32]) -> Vec<f32> {
+pub fn interpret(plan: &Plan, weights: &BTreeMap<String, HostTensor>, input: &[f32]) -> Vec<f32> {
     interpret_and_measure(plan, weights, &[input]).0
 }
 
 /// Returns the result, and the bytes written of each buffer, up to the last one.
-pub(crate) fn interpret_and_measure(
+pub fn interpret_and_measure(
     plan: &Plan,
     weights: &BTreeMap<String, HostTensor>,
     inputs: &[&[f32]],
@@ -54,7 +54,7 @@ pub(crate) fn interpret_and_measure(
 
 /// Interprets a part of a clip, with the states of earlier parts. Steps whose turn it is not are
 /// left out, and no input is read after the last latents.
-pub(crate) fn interpret_part(
+pub fn interpret_part(
     plan: &Plan,
     weights: &BTreeMap<String, HostTensor>,
     inputs: &[&[f32]],

@@ -5,7 +5,7 @@
 //! storage and set of flags.
 
 mod attention;
-pub(crate) mod compare;
+pub mod compare;
 mod conv2d_depthwise;
 mod conv2d_direct;
 mod edges;
@@ -27,7 +27,7 @@ use wgvae::model::graph::Border;
 
 /// Comparison of a binding's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Elements {
+pub enum Elements {
     /// Numbers in this storage, within the tolerance.
     Numbers(Storage),
     /// Equal numbers, or NaN on both sides, for kernels that do not round.
@@ -38,38 +38,38 @@ pub(crate) enum Elements {
 
 /// Content of a binding before the launch.
 #[derive(Debug, Clone)]
-pub(crate) struct Data {
-    pub(crate) elements: Elements,
-    pub(crate) bytes: Vec<u8>,
+pub struct Data {
+    pub elements: Elements,
+    pub bytes: Vec<u8>,
 }
 
 /// Largest error of a kernel compared with its twin.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tolerance {
+pub struct Tolerance {
     /// Normalised mean square error.
-    pub(crate) nmse: f64,
+    pub nmse: f64,
     /// Maximum error: max |a - b| / max |b|.
-    pub(crate) max_abs: f64,
+    pub max_abs: f64,
 }
 
 /// Launch with its data.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// Name of the problem, one line.
-    pub(crate) name: String,
-    pub(crate) launch: Launch,
+    pub name: String,
+    pub launch: Launch,
     /// Bindings 1, 2, and so on; `None` if the variant does not use one.
-    pub(crate) bindings: Vec<Option<Data>>,
-    pub(crate) tolerance: Tolerance,
+    pub bindings: Vec<Option<Data>>,
+    pub tolerance: Tolerance,
 }
 
-pub(crate) const STORAGES: [Storage; 3] = [Storage::F32, Storage::F16, Storage::PackedF16];
+pub const STORAGES: [Storage; 3] = [Storage::F32, Storage::F16, Storage::PackedF16];
 
 /// Borders of filters that keep the size. The first is that of most networks.
 const BORDERS: [Border; 4] = [Border::Around, Border::Mirror, Border::Copies, Border::Opposite];
 
 /// Returns all problems that `WGVAE_PROBLEMS` selects.
-pub(crate) fn all() -> Vec<Problem> {
+pub fn all() -> Vec<Problem> {
     let mut problems = Vec::new();
     problems.extend(attention::problems());
     problems.extend(conv2d_depthwise::problems());
@@ -102,7 +102,7 @@ fn kind(variant: &Variant) -> (&'static str, Vec<String>) {
 
 /// Returns the tolerance for products of a few hundred terms. They are summed in f32, in another
 /// order than the twin's f64; f16 rounds once, when it stores.
-pub(crate) fn tolerance(storage: Storage) -> Tolerance {
+pub fn tolerance(storage: Storage) -> Tolerance {
     match storage {
         Storage::F32 => Tolerance { nmse: 1e-11, max_abs: 2e-5 },
         // Both round to the nearest half, but sums differ, and so may the half: by one place of at
@@ -114,7 +114,7 @@ pub(crate) fn tolerance(storage: Storage) -> Tolerance {
 }
 
 /// Returns `count` numbers in [-1, 1) times `scale`, the same every time.
-pub(crate) fn noise(seed: u64, count: u32, scale: f32) -> Vec<f32> {
+pub fn noise(seed: u64, count: u32, scale: f32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state ^= state << 13;
@@ -126,17 +126,17 @@ pub(crate) fn noise(seed: u64, count: u32, scale: f32) -> Vec<f32> {
 }
 
 /// Returns random content of `vec4s` elements.
-pub(crate) fn random(seed: u64, storage: Storage, vec4s: u32, scale: f32) -> Option<Data> {
+pub fn random(seed: u64, storage: Storage, vec4s: u32, scale: f32) -> Option<Data> {
     numbers(storage, &noise(seed, vec4s * 4, scale))
 }
 
 /// Returns content with these numbers.
-pub(crate) fn numbers(storage: Storage, values: &[f32]) -> Option<Data> {
+pub fn numbers(storage: Storage, values: &[f32]) -> Option<Data> {
     Some(Data { elements: Elements::Numbers(storage), bytes: store(values, storage) })
 }
 
 /// Returns room for `vec4s` elements, NaN before the launch.
-pub(crate) fn room(storage: Storage, vec4s: u32) -> Option<Data> {
+pub fn room(storage: Storage, vec4s: u32) -> Option<Data> {
     let bytes = usize::try_from(u64::from(vec4s) * storage.vec4_bytes()).unwrap();
     Some(Data { elements: Elements::Numbers(storage), bytes: vec![0xff; bytes] })
 }

@@ -13,7 +13,7 @@ use crate::family::relative_error;
 use crate::golden::Golden;
 
 /// Decodes all frames of a clip.
-pub(crate) fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
+pub fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
     let options =
         DecodeOptions { memory_budget: budget, clip_latents: Some(latents.count()), ..DecodeOptions::default() };
     let mut clip = block_on(vae.decode_clip(latents.size(), LatentSpace::Model, PixelFormat::Raw, &options)).unwrap();
@@ -28,7 +28,7 @@ pub(crate) fn decode(vae: &mut Vae, latents: &Latents, budget: Option<Bytes>) ->
 }
 
 /// Returns a sink that adds the values of decoded frames to `frames`.
-pub(crate) fn floats_into(frames: &mut Vec<f32>) -> impl FnMut(Pixels) -> Result<()> {
+pub fn floats_into(frames: &mut Vec<f32>) -> impl FnMut(Pixels) -> Result<()> {
     |pixels| {
         let Pixels::Raw(values) = pixels else { panic!("asked for floats") };
         frames.extend(values);
@@ -37,7 +37,7 @@ pub(crate) fn floats_into(frames: &mut Vec<f32>) -> impl FnMut(Pixels) -> Result
 }
 
 /// Encodes a clip to all its moments.
-pub(crate) fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
+pub fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) -> (Vec<f32>, Plans) {
     let options = EncodeOptions { memory_budget: budget, ..EncodeOptions::default() };
     let size = size_of_frame(pixels);
     let mut clip = block_on(vae.encode_clip(size, &options)).unwrap();
@@ -55,7 +55,7 @@ pub(crate) fn encode(vae: &mut Vae, pixels: &HostTensor, budget: Option<Bytes>) 
 }
 
 /// Compares frames or moments with output `output` of the fixture.
-pub(crate) fn check(golden: &Golden, what: &str, output: &str, found: &[f32], precision: Precision) {
+pub fn check(golden: &Golden, what: &str, output: &str, found: &[f32], precision: Precision) {
     let wanted = golden.output(output).unwrap();
     let (error, f16_error) = (relative_error(found, &frames_of(wanted, 0..wanted.shape[2])), golden.f16_error(output));
     println!("{what}: {error:.1e}, torch in f16 {f16_error:.1e}");
@@ -65,7 +65,7 @@ pub(crate) fn check(golden: &Golden, what: &str, output: &str, found: &[f32], pr
     assert!(error <= most, "{what}: {error:.1e}, at most {most:.1e}");
 }
 
-pub(crate) fn assert_same_bits(found: &[f32], wanted: &[f32], what: &str) {
+pub fn assert_same_bits(found: &[f32], wanted: &[f32], what: &str) {
     assert_eq!(found.len(), wanted.len(), "{what}");
     let other = found.iter().zip(wanted).position(|(one, other)| one.to_bits() != other.to_bits());
     assert_eq!(other, None, "{what}: first value with other bits");

@@ -6,14 +6,14 @@ use wgvae::plan::turns::Turn;
 use wgvae::{HostTensor, Latents, Size};
 
 /// Returns width and height of a frame.
-pub(crate) fn size_of_frame(clip: &HostTensor) -> Size {
+pub fn size_of_frame(clip: &HostTensor) -> Size {
     let [width, height] = [4, 3].map(|axis| u32::try_from(clip.shape[axis]).unwrap());
     Size { width, height }
 }
 
 /// Returns frames `range` of a clip `[1, c, t, h, w]`, as parts take them: `[t, c, h, w]`. Beyond
 /// its end, the last frame is repeated.
-pub(crate) fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec<f32> {
+pub fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec<f32> {
     let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
     let plane = height * width;
     let planes = range.flat_map(|frame| (0..channels).map(move |channel| channel * count + frame.min(count - 1)));
@@ -21,23 +21,21 @@ pub(crate) fn frames_of(clip: &HostTensor, range: std::ops::Range<usize>) -> Vec
 }
 
 /// Returns a clip as latents, with one image for each frame.
-#[allow(dead_code, reason = "not every program of tests decodes")]
-pub(crate) fn latents_of(clip: &HostTensor) -> Latents {
+pub fn latents_of(clip: &HostTensor) -> Latents {
     let [_, channels, count, height, width] = clip.shape[..] else { panic!("{:?} is no clip", clip.shape) };
     Latents::new(HostTensor { shape: vec![count, channels, height, width], data: frames_of(clip, 0..count) }).unwrap()
 }
 
 /// Returns a clip's parts: `first` frames, and then `step` frames at a time, the last part filled
 /// up.
-pub(crate) fn parts(count: usize, first: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
+pub fn parts(count: usize, first: usize, step: usize) -> impl Iterator<Item = (Part, std::ops::Range<usize>)> {
     let next = (first..count).step_by(step).map(move |start| (Part::Next, start..start + step));
     std::iter::once((Part::First, 0..first)).chain(next)
 }
 
 /// Returns the parts of a clip of `count` frames as [`parts`] does, with their turns, and `after`
 /// parts without frames.
-#[allow(dead_code, reason = "not every program of tests needs turns")]
-pub(crate) fn turns(
+pub fn turns(
     count: usize,
     (first, step): (usize, usize),
     after: u32,
@@ -52,7 +50,6 @@ pub(crate) fn turns(
 }
 
 /// Returns the number of parts after that of the last latent.
-#[allow(dead_code, reason = "not every program of tests needs turns")]
-pub(crate) fn parts_after(graph: &Graph) -> u32 {
+pub fn parts_after(graph: &Graph) -> u32 {
     graph.shape(graph.nodes.last().unwrap().output).delay()
 }

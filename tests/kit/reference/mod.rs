@@ -9,11 +9,13 @@ mod attention_softmax;
 mod conv2d_depthwise;
 mod conv2d_direct;
 mod copy_frames;
+pub mod graph;
 mod group_norm_apply;
 mod group_norm_finish;
 mod group_norm_stats;
 mod image_check;
 mod image_out;
+pub mod interpreter;
 mod linear_attention_apply;
 mod linear_attention_finish;
 mod linear_attention_sums;
@@ -35,11 +37,11 @@ use wgvae::kernels::{Value, Variant, WORKGROUP};
 
 /// One launch: its variant, its parameters, and bindings 1, 2, and so on as bytes. A binding that
 /// the variant does not use is empty. One that the launch writes becomes a copy at its first write.
-pub(crate) struct Call<'a> {
-    pub(crate) variant: &'a Variant,
-    pub(crate) params: &'a [u8],
-    pub(crate) workgroups: [u32; 3],
-    pub(crate) bindings: Vec<Cow<'a, [u8]>>,
+pub struct Call<'a> {
+    pub variant: &'a Variant,
+    pub params: &'a [u8],
+    pub workgroups: [u32; 3],
+    pub bindings: Vec<Cow<'a, [u8]>>,
 }
 
 /// Returns the row or column that is read at `position` of `extent`. `None` if it is zero there.
@@ -66,7 +68,7 @@ fn place_of(row: i64, row0: i32, rows: u32, beyond: u32) -> usize {
 }
 
 /// Runs the twin of the call's kernel.
-pub(crate) fn run(call: &mut Call<'_>) {
+pub fn run(call: &mut Call<'_>) {
     match call.variant.file {
         "attention_finish" => attention_finish::run(call),
         "attention_softmax" => attention_softmax::run(call),
@@ -90,7 +92,7 @@ pub(crate) fn run(call: &mut Call<'_>) {
         "winograd_in" | "winograd_in_pairs" => winograd_in::run(call),
         "winograd_out" | "winograd_out_pairs" => winograd_out::run(call),
         "winograd_weights" => winograd_weights::run(call),
-        other => panic!("kernel {other:?} has no twin: add tests/reference/{other}.rs"),
+        other => panic!("kernel {other:?} has no twin: add tests/kit/reference/{other}.rs"),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Golden decodes and encodes, made by `tests/fixtures/make_fixtures.py` and `make_families.py`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use pollster::block_on;
 use serde_json::Value;
@@ -11,19 +10,20 @@ use wgvae::files::FileSource;
 use wgvae::internals::safetensors::{read_header, read_tensor};
 
 use crate::formula;
+use crate::repository;
 
 /// Fixture of a network.
-pub(crate) struct Golden {
+pub struct Golden {
     /// Config of the network, with the statistics of its latents.
-    pub(crate) config: AutoencoderConfig,
-    pub(crate) metadata: BTreeMap<String, String>,
+    pub config: AutoencoderConfig,
+    pub metadata: BTreeMap<String, String>,
     tensors: BTreeMap<String, HostTensor>,
 }
 
 impl Golden {
     /// Reads the fixture `name`.
-    pub(crate) fn open(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("{name}.safetensors"));
+    pub fn open(name: &str) -> Self {
+        let path = repository().join("tests/fixtures").join(format!("{name}.safetensors"));
         let source = FileSource::open(path).expect(name);
         let header = block_on(read_header(&source)).expect(name);
         let read = |(name, info): (&String, _)| {
@@ -35,40 +35,40 @@ impl Golden {
     }
 
     /// Returns an output: `image`, `image_own`, `moments`, `encoded`, `encoded_own`.
-    pub(crate) fn output(&self, name: &str) -> Option<&HostTensor> {
+    pub fn output(&self, name: &str) -> Option<&HostTensor> {
         self.tensors.get(name)
     }
 
     /// Returns the name of the encoder's direct output: moments, or latents for a tiny autoencoder.
-    pub(crate) fn encoded(&self) -> &'static str {
+    pub fn encoded(&self) -> &'static str {
         let own = if self.config.takes_own_latents() { "encoded_own" } else { "encoded" };
         let outputs = ["moments", own, "encoded"];
         outputs.into_iter().find(|output| self.tensors.contains_key(*output)).expect("every family encodes")
     }
 
     /// Returns torch's error in f16 for output `name`: max |torch in f16 - f64| / max |f64|.
-    pub(crate) fn f16_error(&self, name: &str) -> f32 {
+    pub fn f16_error(&self, name: &str) -> f32 {
         let key = if name == "image" { "f16_error".to_owned() } else { format!("{name}_f16_error") };
         self.metadata[&key].parse().expect("a number")
     }
 
     /// Returns latents in the diffusion model's scale.
-    pub(crate) fn latents(&self) -> HostTensor {
+    pub fn latents(&self) -> HostTensor {
         formula::latents(&self.shape("latent_shape").expect("every fixture decodes"))
     }
 
     /// Returns latents in the VAE's own scale.
-    pub(crate) fn own_latents(&self) -> Option<HostTensor> {
+    pub fn own_latents(&self) -> Option<HostTensor> {
         self.given("own_latents", "own_latent_shape", 1.7)
     }
 
     /// Returns the image to encode.
-    pub(crate) fn image(&self) -> Option<HostTensor> {
+    pub fn image(&self) -> Option<HostTensor> {
         self.given("image", "image_shape", 1.0)
     }
 
     /// Returns the frames to encode.
-    pub(crate) fn pixels(&self) -> Option<HostTensor> {
+    pub fn pixels(&self) -> Option<HostTensor> {
         self.given("pixels", "pixels_shape", 1.0)
     }
 
@@ -83,8 +83,7 @@ impl Golden {
 
 /// Returns the first `channels` channels of `[1, c, ...]`. LTX-2's encoder gives one log variance
 /// for all latents, and fixtures repeat it.
-#[allow(dead_code, reason = "not every program of tests evaluates graphs")]
-pub(crate) fn first_channels(tensor: &HostTensor, channels: u32) -> HostTensor {
+pub fn first_channels(tensor: &HostTensor, channels: u32) -> HostTensor {
     let mut shape = tensor.shape.clone();
     let each = tensor.data.len() / shape[1];
     shape[1] = channels as usize;

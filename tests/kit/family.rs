@@ -18,7 +18,7 @@ use crate::golden::Golden;
 use crate::written::as_written;
 
 /// Returns max |a - b| / max |b|; NaN if any value is NaN.
-pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
+pub fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
     assert_eq!(found.len(), wanted.len());
     let largest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
     let differences = found.iter().zip(wanted).map(|(a, b)| (a - b).abs());
@@ -26,7 +26,7 @@ pub(crate) fn relative_error(found: &[f32], wanted: &[f32]) -> f32 {
 }
 
 /// Makes a checkpoint of the formula's weights, with the fixture's config or with its family.
-pub(crate) fn checkpoint(golden: &Golden) -> Checkpoint {
+pub fn checkpoint(golden: &Golden) -> Checkpoint {
     let config = &golden.config;
     let mut tensors = networks::decoder_tensors(config);
     tensors.extend(networks::encoder_tensors(config));
@@ -81,7 +81,7 @@ fn encode(vae: &mut Vae, image: &Images, budget: Option<Bytes>) -> HostTensor {
 
 /// Decodes and encodes all that fixture `name` contains on `device`: the model's latents, the VAE's
 /// own, the image. Does so without a budget, and within smaller ones with the same bits.
-pub(crate) fn check_family(golden: &Golden, name: &str, device: &Device, precision: Precision) {
+pub fn check_family(golden: &Golden, name: &str, device: &Device, precision: Precision) {
     let load = LoadOptions { precision, directions: Directions::Both, ..LoadOptions::default() };
     let mut vae = block_on(Vae::load(device, &checkpoint(golden), load)).unwrap();
     let latents = Latents::new(golden.latents()).unwrap();

@@ -5,30 +5,30 @@ use std::collections::BTreeSet;
 
 /// Names in a file that refer to other files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Module {
+pub struct Module {
     /// Path of the module in the crate, such as `["plan", "fuse"]`; empty for the crate's root.
-    pub(crate) path: Vec<String>,
+    pub path: Vec<String>,
     /// Names that its `use` lines bind.
-    pub(crate) bound: Vec<Bound>,
+    pub bound: Vec<Bound>,
     /// Paths in the rest of the file, as written.
-    pub(crate) paths: BTreeSet<Vec<String>>,
+    pub paths: BTreeSet<Vec<String>>,
     /// All words in the rest of the file.
-    pub(crate) words: BTreeSet<String>,
+    pub words: BTreeSet<String>,
 }
 
 /// Name that a `use` line binds; `*` and `_` stand for themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bound {
-    pub(crate) name: String,
+pub struct Bound {
+    pub name: String,
     /// Path as written.
-    pub(crate) path: Vec<String>,
+    pub path: Vec<String>,
     /// True if the line re-exports the name.
-    pub(crate) public: bool,
+    pub public: bool,
 }
 
 impl Module {
     /// Reads `text`, the file of the module `path`. Skips code under `#[cfg(test)] mod`.
-    pub(crate) fn read(path: &[String], text: &str) -> Self {
+    pub fn read(path: &[String], text: &str) -> Self {
         let tokens = without_tests(&tokens(text));
         let mut module =
             Self { path: path.to_vec(), bound: Vec::new(), paths: BTreeSet::new(), words: BTreeSet::new() };

@@ -10,10 +10,7 @@ use crate::formula;
 /// Returns `weights` by their names in a file. DC-AE's has queries, keys and values apart, and
 /// batch norms. LTX-2's and HunyuanVideo's have a module in each convolution over frames. LTX-2's
 /// has the statistics of latents, too.
-pub(crate) fn as_written(
-    config: &AutoencoderConfig,
-    weights: BTreeMap<String, HostTensor>,
-) -> BTreeMap<String, HostTensor> {
+pub fn as_written(config: &AutoencoderConfig, weights: BTreeMap<String, HostTensor>) -> BTreeMap<String, HostTensor> {
     match config.network {
         Network::Ltx2(_) | Network::HunyuanVideo(_) => {}
         Network::Dc(_) => return with_batch_norms(weights).into_iter().flat_map(apart).collect(),

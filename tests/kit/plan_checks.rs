@@ -122,7 +122,7 @@ fn check_inputs(plan: &Plan) {
 }
 
 /// Runs all checks that hold for every plan.
-pub(crate) fn check(plan: &Plan, limits: &DeviceLimits) {
+pub fn check(plan: &Plan, limits: &DeviceLimits) {
     check_inputs(plan);
     check_slots(plan);
     check_steps(plan);

@@ -14,14 +14,14 @@ use wgvae::model::graph::{
 use wgvae::plan::turns::Turn;
 
 /// Tensors of a file, by their names in diffusers' spelling.
-pub(crate) type Weights = BTreeMap<String, HostTensor>;
+pub type Weights = BTreeMap<String, HostTensor>;
 
 /// States of earlier parts of a clip: the past frames that each convolution reads, by its name.
-pub(crate) type States = BTreeMap<String, Tensor>;
+pub type States = BTreeMap<String, Tensor>;
 
 /// Tensor `[h, w, frames, c]`.
 #[derive(Debug, Clone)]
-pub(crate) struct Tensor {
+pub struct Tensor {
     height: usize,
     width: usize,
     frames: usize,
@@ -30,13 +30,13 @@ pub(crate) struct Tensor {
 }
 
 /// Returns the output of `graph` for `input`, with the weights of a file.
-pub(crate) fn evaluate(graph: &Graph, weights: &Weights, input: &[f32]) -> Vec<f64> {
+pub fn evaluate(graph: &Graph, weights: &Weights, input: &[f32]) -> Vec<f64> {
     evaluate_and_measure(graph, weights, input).0
 }
 
 /// Returns the output of a part of a clip, with the states of earlier parts. After the last latents
 /// there is no `input`, and zeros take its place.
-pub(crate) fn evaluate_part(
+pub fn evaluate_part(
     graph: &Graph,
     weights: &Weights,
     input: Option<&[f32]>,
@@ -49,7 +49,7 @@ pub(crate) fn evaluate_part(
 }
 
 /// Returns the output, and the largest magnitude of any tensor on the way.
-pub(crate) fn evaluate_and_measure(graph: &Graph, weights: &Weights, input: &[f32]) -> (Vec<f64>, f64) {
+pub fn evaluate_and_measure(graph: &Graph, weights: &Weights, input: &[f32]) -> (Vec<f64>, f64) {
     let tensors = tensors(graph, weights, input, Turn::default(), &mut States::new());
     let values = tensors.iter().flat_map(|tensor| &tensor.data);
     let largest = values.fold(0.0_f64, |most, value| most.max(value.abs()));

@@ -27,13 +27,13 @@ fn fill(name: &str, range: Range<u64>, offset: f32, scale: f32) -> Vec<f32> {
 }
 
 /// Returns the weight `name` of `shape`, as in the file.
-pub(crate) fn weight(name: &str, shape: &[usize]) -> HostTensor {
+pub fn weight(name: &str, shape: &[usize]) -> HostTensor {
     let count: usize = shape.iter().product();
     HostTensor { shape: shape.to_vec(), data: part_of_weight(name, shape, 0..count as u64) }
 }
 
 /// Returns values `range` of that weight.
-pub(crate) fn part_of_weight(name: &str, shape: &[usize], range: Range<u64>) -> Vec<f32> {
+pub fn part_of_weight(name: &str, shape: &[usize], range: Range<u64>) -> Vec<f32> {
     let (offset, scale) = match name.rsplit('.').next() {
         Some("bias") => (0.0, 0.17),
         Some("running_mean") => (0.0, 1.0),
@@ -52,23 +52,23 @@ pub(crate) fn part_of_weight(name: &str, shape: &[usize], range: Range<u64>) -> 
 }
 
 /// Returns the latents of `shape`.
-pub(crate) fn latents(shape: &[usize]) -> HostTensor {
+pub fn latents(shape: &[usize]) -> HostTensor {
     input("latents", shape, 1.7)
 }
 
 /// Returns the input `name` of `shape`, within -`scale` and `scale`.
-pub(crate) fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
+pub fn input(name: &str, shape: &[usize], scale: f32) -> HostTensor {
     let count: usize = shape.iter().product();
     HostTensor { shape: shape.to_vec(), data: fill(name, 0..count as u64, 0.0, scale) }
 }
 
 /// Returns all weights of the decoder that `config` describes.
-pub(crate) fn decoder(config: &wgvae::config::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
+pub fn decoder(config: &wgvae::config::AutoencoderConfig) -> BTreeMap<String, HostTensor> {
     weights(&wgvae::model::networks::decoder_tensors(config))
 }
 
 /// Returns the weights of these names and shapes.
-pub(crate) fn weights(tensors: &BTreeMap<String, Vec<u64>>) -> BTreeMap<String, HostTensor> {
+pub fn weights(tensors: &BTreeMap<String, Vec<u64>>) -> BTreeMap<String, HostTensor> {
     let shape = |shape: &Vec<u64>| -> Vec<usize> {
         shape.iter().map(|&extent| usize::try_from(extent).expect("a small shape")).collect()
     };

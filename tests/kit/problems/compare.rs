@@ -10,7 +10,7 @@ use super::{Data, Elements, Problem, Tolerance};
 use crate::reference::{Call, run};
 
 /// Returns the content that the CPU twin leaves in each binding that the kernel writes.
-pub(crate) fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
+pub fn twin(problem: &Problem) -> Vec<(usize, Vec<u8>)> {
     let mut call = Call {
         variant: &problem.launch.variant,
         params: &problem.launch.params,
@@ -29,7 +29,7 @@ fn content(binding: &Option<Data>) -> Cow<'_, [u8]> {
 }
 
 /// Compares the content of a binding with the twin's.
-pub(crate) fn compare(elements: Elements, found: &[u8], wanted: &[u8], tolerance: Tolerance) -> Result<(), String> {
+pub fn compare(elements: Elements, found: &[u8], wanted: &[u8], tolerance: Tolerance) -> Result<(), String> {
     assert_eq!(found.len(), wanted.len());
     match elements {
         Elements::Levels => {

@@ -1,11 +1,11 @@
 //! Committed text that is compared with the current result. `UPDATE_SNAPSHOTS=1` writes it anew.
 
-use std::path::Path;
+use crate::repository;
 
 /// Checks that `file`, a path in the repository, contains `found`. `filter` selects the tests that
 /// write it.
-pub(crate) fn check(file: &str, found: &str, filter: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+pub fn check(file: &str, found: &str, filter: &str) {
+    let path = repository().join(file);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&path, found).unwrap();
         return;

@@ -1,7 +1,7 @@
 //! Pictures that promise more pixels than the file has.
 
 /// Returns a PNG that ends where its pixels would begin. The header's checksum is right.
-pub(crate) fn png_header(width: u32, height: u32) -> Vec<u8> {
+pub fn png_header(width: u32, height: u32) -> Vec<u8> {
     let mut header = b"IHDR".to_vec();
     header.extend([width, height].iter().flat_map(|side| side.to_be_bytes()));
     header.extend([8, 2, 0, 0, 0]);

@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::repository;
 use wgvae::files::{ByteSource, ReadFuture};
 
 /// Tensors of a checkpoint as written: name -> shape.
-pub(crate) type Shapes = BTreeMap<String, Vec<u64>>;
+pub type Shapes = BTreeMap<String, Vec<u64>>;
 
 /// Reads the tensors of `tests/fixtures/keys/LIST.json`.
-pub(crate) fn key_list(list: &str) -> Shapes {
-    let path = format!("{}/tests/fixtures/keys/{list}.json", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+pub fn key_list(list: &str) -> Shapes {
+    let path = repository().join(format!("tests/fixtures/keys/{list}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("a key list")
 }
 
 /// File of f16 with a stored header and data that is computed as it is read, so that the largest
 /// models cost nothing.
-pub(crate) struct Hollow {
+pub struct Hollow {
     /// Name as a source.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     header: Vec<u8>,
     len: u64,
     tensors: Vec<Stored>,
@@ -28,7 +29,7 @@ pub(crate) struct Hollow {
 }
 
 /// Function that returns values of a tensor, by its name in the file and its shape.
-pub(crate) type Values = fn(&str, &[usize], Range<u64>) -> Vec<f32>;
+pub type Values = fn(&str, &[usize], Range<u64>) -> Vec<f32>;
 
 /// Tensor with the position of its values in the file.
 struct Stored {
@@ -38,7 +39,7 @@ struct Stored {
 }
 
 impl Hollow {
-    pub(crate) fn new(tensors: &Shapes, metadata: serde_json::Value, values: Option<Values>) -> Self {
+    pub fn new(tensors: &Shapes, metadata: serde_json::Value, values: Option<Values>) -> Self {
         let mut end = 0;
         let mut entries = serde_json::Map::from_iter([("__metadata__".to_owned(), metadata)]);
         let mut stored = Vec::new();

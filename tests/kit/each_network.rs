@@ -2,9 +2,10 @@
 //! and for those without.
 
 /// Defines a test for each kind of network, which calls `family` with its fixtures.
+#[macro_export]
 macro_rules! each_network {
     ($family:ident) => {
-        each_network! { $family:
+        $crate::each_network! { $family:
             borders_of_kl: [
                 "toy_reflect", "toy_reflect_direct", "toy_replicate", "toy_circular", "toy_circular_direct",
                 "toy_hunyuan_image_reflect",
@@ -38,5 +39,3 @@ macro_rules! each_network {
         )*
     };
 }
-
-pub(crate) use each_network;
