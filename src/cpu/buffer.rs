@@ -27,13 +27,12 @@ impl CpuBuffer {
         };
         let ledger = &cpu.inner.ledger;
         ledger.add(size).map_err(out_of_memory)?;
-        let mut values: Vec<f32> = Vec::new();
         let count = usize::try_from(size / 4).unwrap_or(usize::MAX);
-        if let Err(error) = values.try_reserve_exact(count) {
+        // The allocator knows that fresh memory is zero.
+        let values = bytemuck::try_zeroed_vec(count).map_err(|()| {
             ledger.fail(size);
-            return Err(out_of_memory(error.to_string()));
-        }
-        values.resize(count, 0.0);
+            out_of_memory("the host has too little memory".to_owned())
+        })?;
         Ok(Self { values, ledger: Arc::clone(ledger) })
     }
 

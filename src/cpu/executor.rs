@@ -10,6 +10,7 @@ use arrayvec::ArrayVec;
 use web_time::Instant;
 
 use super::call::{Binding, Call};
+use super::parallel::*;
 use super::prepared::{Memory, Prepared};
 use super::{kernels, turn};
 use crate::error::{DeviceError, Error, Result};
@@ -18,6 +19,9 @@ use crate::kernels::{Access, interface};
 use crate::plan::{
     Action, Bindings, BufferId, CHECK_BYTES, HostSource, InputRows, Output, Plan, PlaneExtents, Resource, SlotId, Step,
 };
+
+/// Floats that one task copies.
+const COPIED: usize = 1 << 16;
 
 impl Prepared {
     /// Runs the plan once on `inputs`, planar f32 `[c, h, w]` each, and hands the result to `sink`
@@ -147,7 +151,7 @@ impl Memory {
                 let count = index(*bytes / 4);
                 // WebGPU refuses a copy within one buffer, so no plan has one.
                 if let Ok([source, target]) = self.slots.get_disjoint_mut([source.0, target.0]) {
-                    target.values[to..to + count].copy_from_slice(&source.values[from..from + count]);
+                    copy(&source.values[from..from + count], &mut target.values[to..to + count]);
                 }
             }
             Action::Fetch { from: HostSource::Input(rows), to } => {
@@ -215,7 +219,8 @@ impl Memory {
 /// Copies as much as both have.
 fn copy(from: &[f32], to: &mut [f32]) {
     let count = from.len().min(to.len());
-    to[..count].copy_from_slice(&from[..count]);
+    let parts = from[..count].par_chunks(COPIED).zip(to[..count].par_chunks_mut(COPIED));
+    parts.for_each(|(from, to)| to.copy_from_slice(from));
 }
 
 /// Copies rows of an input, one channel after the other.

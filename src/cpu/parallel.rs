@@ -4,11 +4,15 @@
 #[cfg(all(target_arch = "wasm32", not(feature = "threads")))]
 pub(super) use self::alone::*;
 #[cfg(any(not(target_arch = "wasm32"), feature = "threads"))]
-pub(super) use rayon::prelude::*;
+pub(super) use rayon::{current_num_threads as threads, prelude::*};
 
 #[cfg(all(target_arch = "wasm32", not(feature = "threads")))]
 mod alone {
     use std::slice::{Chunks, ChunksMut, IterMut};
+
+    pub(in crate::cpu) fn threads() -> usize {
+        1
+    }
 
     pub(in crate::cpu) trait ParallelSlice<T> {
         fn par_chunks(&self, length: usize) -> Chunks<'_, T>;

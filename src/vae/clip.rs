@@ -130,8 +130,7 @@ impl Vae {
             self.check_count(request.clip_latents)?;
         }
         let plans = self.planner.plan(&request)?;
-        // The plan that is ready now is of no use to a clip, and would add to its peak.
-        self.ready = None;
+        self.free_ready().await?;
         let mosaic = Mosaic::new(self.config(), &request);
         let sizes = match &mosaic {
             Some(mosaic) => mosaic.grid.tiles().map(|tile| tile.size()).collect(),

@@ -297,7 +297,7 @@ fn in_tiles(request: &Request, grid: &Grid, plan: &dyn Fn(&Job) -> Result<Plan>)
         let others = all.saturating_sub(own);
         match with(size, Some(budget.saturating_sub(others)), count) {
             Ok(tiles) => planned.push(tiles),
-            Err(error @ Error::Budget { .. }) => refused = Some(hardest(refused, beside(others, error))),
+            Err(error @ Error::Budget { .. }) => refused = Some(hardest(refused, beside(budget, others, error))),
             Err(error) => return Err(error),
         }
     }
@@ -333,12 +333,12 @@ fn kept_bytes<'a>(tiles: impl Iterator<Item = &'a TilesOfSize>, index: u64) -> B
     Bytes(tiles.map(|tiles| tiles.part(index).memory.states.0 * tiles.count).sum())
 }
 
-/// Converts the error about a tile's budget into one about the clip's budget, of which other tiles
-/// take `others` bytes.
-fn beside(others: Bytes, error: Error) -> Error {
+/// Converts the error about a tile's budget into one about the clip's `budget`, of which other
+/// tiles take `others` bytes.
+fn beside(budget: Bytes, others: Bytes, error: Error) -> Error {
     match error {
-        Error::Budget { budget, image, smallest, seconds } => {
-            Error::Budget { budget: budget + others, image, smallest: smallest + others, seconds }
+        Error::Budget { image, smallest, seconds, .. } => {
+            Error::Budget { budget, image, smallest: smallest + others, seconds }
         }
         error => error,
     }

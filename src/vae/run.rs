@@ -108,14 +108,24 @@ impl Vae {
         let ready = match self.ready.take_if(|ready| ready.job == *job) {
             Some(ready) => Ready { peak_of_tiles: None, ..ready },
             None => {
-                // Frees the old plan before the new one is allocated, so that the peak is that of
-                // one plan.
-                self.ready = None;
+                self.free_ready().await?;
                 let plan = self.planner.plan_job(job)?;
                 self.allocate(job, plan).await?
             }
         };
         Ok(self.ready.insert(ready))
+    }
+
+    /// Frees the plan that is ready, so that the next one has the device's memory for itself. After
+    /// a run that was not completed, the device may still be at work in that memory.
+    pub(super) async fn free_ready(&mut self) -> Result<()> {
+        match self.ready.take() {
+            Some(ready) if !ready.complete => {
+                drop(ready);
+                self.device.idle().await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Runs `job` on the `inputs` of its plan, for a `part` of a clip; an image has only one. Hands

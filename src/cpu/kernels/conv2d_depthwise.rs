@@ -114,11 +114,15 @@ impl<E: Stored> Convolution<'_, E> {
             let bias = load(simd, self.bias, first + lane, lanes);
             for column in 0..width {
                 let mut sum = simd.splat_f32s(0.0);
-                for tap in 0..self.side * self.side {
-                    let pixel = tap / self.side * (width + self.side - 1) + column + tap % self.side;
-                    let value = load(simd, seen, pixel * BLOCK + lane, lanes);
-                    sum =
-                        simd.mul_add_e_f32s(value, load(simd, self.weights, tap * channels + first + lane, lanes), sum);
+                let mut tap = first + lane;
+                for dy in 0..self.side {
+                    let mut pixel = (dy * (width + self.side - 1) + column) * BLOCK + lane;
+                    for _ in 0..self.side {
+                        let weight = load(simd, self.weights, tap, lanes);
+                        sum = simd.mul_add_e_f32s(load(simd, seen, pixel, lanes), weight, sum);
+                        pixel += BLOCK;
+                        tap += channels;
+                    }
                 }
                 put(column, lane, lanes, simd.mul_add_e_f32s(sum, simd.splat_f32s(self.p.scale), bias));
             }

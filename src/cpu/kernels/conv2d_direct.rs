@@ -26,6 +26,8 @@ struct Convolution<'a, E> {
     columns: usize,
     bias: &'a [f32],
     times: usize,
+    /// Zeros, `[times, c_in]`: the pixels beyond the image.
+    outside: Vec<f32>,
     doubled: bool,
     /// Kind of the pixels beyond the image.
     beyond: u32,
@@ -47,7 +49,9 @@ pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
     let (relu, beyond) = (call.variant.flag("RELU"), call.variant.number("BEYOND"));
     let [x, w, bias, y] = call.take();
     let (w, columns) = padded(arch, w.read::<E>(), at4(p.c_out4));
-    let convolution = Convolution { p, x: x.read::<E>(), w, columns, bias: bias.read(), times, doubled, beyond, relu };
+    let outside = vec![0.0; times * at4(p.c_in4)];
+    let convolution =
+        Convolution { p, x: x.read::<E>(), w, columns, bias: bias.read(), times, outside, doubled, beyond, relu };
     let first = usize::try_from(i64::from(p.y0) - i64::from(p.y_row0)).unwrap_or(usize::MAX);
     let row = at(p.width) * at(p.frames) * at4(p.c_out4);
     y.write::<O>()[first * row..].par_chunks_mut(row).take(at(p.rows)).enumerate().for_each(|(index, row)| {
@@ -56,8 +60,7 @@ pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
 }
 
 /// The input channels, `[times, c_in]`, of the pixels that the filters of [`PIXELS`] pixels see.
-/// `None` beyond the image.
-type Seen<'a> = [[Option<&'a [f32]>; SEEN]; 3];
+type Seen<'a> = [[&'a [f32]; SEEN]; 3];
 
 /// Returns rows of `columns` floats, padded with zeros to whole vectors, and their length then. So
 /// a convolution to three channels loads whole vectors, too.
@@ -85,15 +88,15 @@ impl<E: Stored> Convolution<'_, E> {
     /// where it lies if it is f32, else copied to `space`.
     fn seen<'a>(&'a self, y: i64, frame: usize, first: usize, space: &'a mut [f32]) -> Seen<'a> {
         let c_in = at4(self.p.c_in4);
-        let mut seen = [[None; SEEN]; 3];
+        let mut seen = [[self.outside.as_slice(); SEEN]; 3];
         let spaces = space.chunks_exact_mut(self.times * c_in);
         for (index, (pixel, space)) in seen.as_flattened_mut().iter_mut().zip(spaces).enumerate() {
             let (row, column) = (y + (index / SEEN) as i64 - 1, (first + index % SEEN) as i64 - 1);
             if let Some(place) = self.pixel(row, column) {
                 let x = &self.x[place + frame * c_in..][..space.len()];
-                *pixel = E::floats(x).or_else(|| {
+                *pixel = E::floats(x).unwrap_or_else(|| {
                     E::widen(x, space);
-                    Some(space)
+                    space
                 });
             }
         }
@@ -128,13 +131,11 @@ impl<E: Stored, O: Stored> Row<'_, '_, E, O> {
         let mut sums = [simd.splat_f32s(0.0); PIXELS];
         for tap in 0..times * 9 {
             let row = &seen[tap / 3 % 3][tap % 3..];
-            let sources: [Option<&[f32]>; PIXELS] =
-                std::array::from_fn(|pixel| Some(&row[pixel]?[tap / 9 * c_in..][..c_in]));
+            let sources: [&[f32]; PIXELS] = std::array::from_fn(|pixel| &row[pixel][tap / 9 * c_in..][..c_in]);
             for k in 0..c_in {
                 let weight = load(simd, w, (tap * c_in + k) * columns + column, S::F32_LANES);
                 for (sum, source) in sums.iter_mut().zip(&sources) {
-                    let value = if let Some(source) = source { source[k] } else { 0.0 };
-                    *sum = simd.mul_add_e_f32s(simd.splat_f32s(value), weight, *sum);
+                    *sum = simd.mul_add_e_f32s(simd.splat_f32s(source[k]), weight, *sum);
                 }
             }
         }

@@ -15,9 +15,12 @@ use crate::cpu::parallel::*;
 use crate::cpu::stored::{Stored, floats};
 use crate::kernels::matmul::MatmulParams;
 
-/// Rows of a task: they stay in the second cache while all columns pass, and are whole tiles of
-/// every size.
+/// Most rows of a task: they stay in the second cache while all columns pass, and are whole tiles
+/// of every size.
 const ROWS: usize = 48;
+
+/// Rows of the largest tile, a multiple of the others'.
+const TILE: usize = 12;
 
 /// Columns of a block of b.
 const BLOCK: usize = 16;
@@ -96,14 +99,17 @@ pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
     let in_rows = if p.c_batch < p.c_row { batch } else { 1 };
     let c_batch = if in_rows < batch { at4(p.c_batch) } else { c.len() };
     let entries = c.chunks_mut(c_batch).take(batch / in_rows).enumerate();
+    let (stored, threads) = (at(p.m_stored), threads());
+    // Few rows are shared out evenly.
+    let most = ROWS.min(stored.div_ceil(threads).next_multiple_of(TILE));
     let tasks: Vec<(usize, usize, &mut [O])> = entries
         .flat_map(|(entry, c)| {
-            let tasks = c.chunks_mut(ROWS * c_row).take(at(p.m_stored).div_ceil(ROWS)).enumerate();
-            tasks.map(move |(task, c)| (entry, task * ROWS, c))
+            let tasks = c.chunks_mut(most * c_row).take(stored.div_ceil(most)).enumerate();
+            tasks.map(move |(task, c)| (entry, task * most, c))
         })
         .collect();
     tasks.into_par_iter().for_each(|(entry, first, c)| {
-        let rows = ROWS.min(at(p.m_stored) - first);
+        let rows = most.min(stored - first);
         for (part, frame) in (0..in_rows).flat_map(|part| (0..frames).map(move |frame| (part, frame))) {
             let c = &mut c[part * at4(p.c_batch) + frame * at4(p.c_frame)..];
             rows_of(arch, Rows { product: product(entry * in_rows + part, frame), first, rows, c, c_row });

@@ -15,8 +15,9 @@ use crate::kernels::winograd::InParams;
 const A: f32 = std::f32::consts::FRAC_1_SQRT_2;
 const B: f32 = std::f32::consts::SQRT_2;
 
-/// Tiles of a task.
+/// Fewest tiles of a task, and most tasks of a launch: one thread lists the tasks.
 const TILES: usize = 8;
+const MOST_TASKS: usize = 256;
 
 /// A launch, for all of its tiles.
 struct Image<'a, E> {
@@ -52,10 +53,11 @@ pub(super) fn run<E: Stored>(mut call: Call<'_>) {
     let norm = normalize.then(|| NormTable::new(norm.read(), at4(p.channels4)));
     let image = Image { p, x: x.read::<E>(), norm, activate, doubled, beyond, shuffled };
     let row = at4(p.v_channels4);
-    parts(v.write(), at(p.tiles) * row, TILES * row)
+    let tiles = TILES.max(at(p.tiles).div_ceil(MOST_TASKS));
+    parts(v.write(), at(p.tiles) * row, tiles * row)
         .into_par_iter()
         .enumerate()
-        .for_each(|(part, v)| dispatch(arch, Tiles { image: &image, first: part * TILES, v }));
+        .for_each(|(part, v)| dispatch(arch, Tiles { image: &image, first: part * tiles, v }));
 }
 
 impl<E: Stored> Image<'_, E> {
@@ -99,6 +101,8 @@ impl<E: Stored> WithSimd for Tiles<'_, '_, E> {
         let row = at4(p.v_channels4);
         // If shuffled, a frame of x holds four of the image.
         let frame = if image.shuffled { at4(p.frame4) } else { at4(p.channels4) };
+        // Cleared once, not for each tile.
+        let mut columns = [[simd.splat_f32s(0.0); 6]; 6];
         for tile in 0..v[0].len() / row {
             let [tile_y, tile_x] = [(first + tile) / at(p.tiles_x), (first + tile) % at(p.tiles_x)];
             let y = i64::from(p.y0) + tile_y as i64 * 4 - 1;
@@ -111,7 +115,6 @@ impl<E: Stored> WithSimd for Tiles<'_, '_, E> {
             while channel < at4(p.channels4) {
                 let count = S::F32_LANES.min(frame - channel % frame);
                 let source = channel + channel / frame * frame * if image.shuffled { 3 } else { 0 };
-                let mut columns = [[simd.splat_f32s(0.0); 6]; 6];
                 for (x, column) in columns.iter_mut().enumerate() {
                     let mut values = [simd.splat_f32s(0.0); 6];
                     for (value, pixels) in values.iter_mut().zip(&pixels) {

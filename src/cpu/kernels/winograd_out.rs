@@ -90,11 +90,13 @@ impl<E: Stored> WithSimd for Run<'_, '_, E> {
         let channels = at4(self.products.p.channels4);
         let zeros = || vec![0.0; if self.moments.is_empty() { 0 } else { channels }];
         let mut sums = Sums { pivot: zeros(), sum: zeros(), squares: zeros() };
+        let mut half_done = [[simd.splat_f32s(0.0); SIDE]; 6];
         let pixels = self.rows[0].len() / channels;
         for tile in 0..pixels.div_ceil(SIDE) {
             for channel in (0..channels).step_by(S::F32_LANES) {
                 let count = S::F32_LANES.min(channels - channel);
-                self.tile(simd, tile, (channel, count), SIDE.min(pixels - tile * SIDE), &mut sums);
+                let columns = SIDE.min(pixels - tile * SIDE);
+                self.tile(simd, tile, (channel, count), columns, &mut half_done, &mut sums);
             }
         }
         if !self.moments.is_empty() {
@@ -104,7 +106,8 @@ impl<E: Stored> WithSimd for Run<'_, '_, E> {
 }
 
 impl<E: Stored> Run<'_, '_, E> {
-    /// Computes `count` channels from `channel` on of a tile, of `columns` pixels in a row.
+    /// Computes `count` channels from `channel` on of a tile, of `columns` pixels in a row. It uses
+    /// `half_done`, so that this is not cleared for each tile.
     #[inline(always)]
     fn tile<S: Simd>(
         &mut self,
@@ -112,12 +115,12 @@ impl<E: Stored> Run<'_, '_, E> {
         tile: usize,
         (channel, count): (usize, usize),
         columns: usize,
+        half_done: &mut [[S::f32s; SIDE]; 6],
         sums: &mut Sums,
     ) {
         let Products { p, m, bias, accumulate, relu: cut, .. } = *self.products;
         let channels = at4(p.channels4);
         let (batch, source) = (at(p.tiles) * channels, (self.first + tile) * channels + channel);
-        let mut half_done = [[simd.splat_f32s(0.0); SIDE]; 6];
         for (x, column) in half_done.iter_mut().enumerate() {
             let mut points = [simd.splat_f32s(0.0); 6];
             for (y, point) in points.iter_mut().enumerate() {
@@ -132,7 +135,7 @@ impl<E: Stored> Run<'_, '_, E> {
         let (mut sum, mut squares) = (zero, zero);
         let mut pivot = if measure { load(simd, &sums.pivot, channel, count) } else { zero };
         for (y, row) in self.rows.iter_mut().enumerate() {
-            let values = transform(simd, across(&half_done, y));
+            let values = transform(simd, across(half_done, y));
             for (x, value) in values.into_iter().enumerate().take(columns) {
                 let index = (tile * SIDE + x) * channels + channel;
                 let mut value = simd.mul_add_e_f32s(value, scale, added);
