@@ -1,9 +1,8 @@
 //! Decodes made-up latents and writes a .ppm picture:
 //! `cargo run --release --example decode -- vae/ picture.ppm`
 
-use wgvae::{
-    Checkpoint, Control, DecodeOptions, Gpu, GpuOptions, HostTensor, LatentSpace, Latents, LoadOptions, Progress, Vae,
-};
+use wgvae::device::DeviceOptions;
+use wgvae::{Checkpoint, Control, DecodeOptions, Device, HostTensor, LatentSpace, Latents, LoadOptions, Progress, Vae};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -11,14 +10,14 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let model = arguments.next().ok_or("expected a .safetensors file or a diffusers folder")?;
     let picture = arguments.next().unwrap_or_else(|| "picture.ppm".to_owned());
-    // The library is async and never blocks. A browser would await instead.
+    // The library is async. A browser would await instead.
     pollster::block_on(decode(&model, &picture))
 }
 
 async fn decode(model: &str, picture: &str) -> Result<()> {
-    let gpu = Gpu::request(&GpuOptions::default()).await?;
+    let device = Device::open(&DeviceOptions::default()).await?;
     let checkpoint = Checkpoint::open(model).await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
+    let mut vae = Vae::load(&device, &checkpoint, LoadOptions::default()).await?;
 
     let waves = waves(vae.config().latent_channels as usize, 32);
     let latents = Latents::new(waves)?.in_space(LatentSpace::Vae);
@@ -27,7 +26,7 @@ async fn decode(model: &str, picture: &str) -> Result<()> {
     };
     let mut control = Control { progress: Some(&mut show), ..Control::default() };
     let decoded = vae.decode_with(&latents, &DecodeOptions::default(), &mut control).await?;
-    println!("{} in {:.2} s, {} GPU memory", decoded.size, decoded.run.seconds, gpu.ledger().peak());
+    println!("{} in {:.2} s, {} of memory", decoded.size, decoded.run.seconds, device.ledger().peak());
 
     let mut file = format!("P6\n{} {}\n255\n", decoded.size.width, decoded.size.height).into_bytes();
     file.extend(decoded.pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));

@@ -12,7 +12,8 @@ fn main() -> Result<()> {
     let limits = DeviceLimits::webgpu_default();
     println!("{name}, halves, within WebGPU's default limits");
     for side in [256, 512, 1024, 2048] {
-        let latents = Size { width: side / config.spatial_factor(), height: side / config.spatial_factor() };
+        let side = side / config.decoded_factor(LatentSpace::Model);
+        let latents = Size { width: side, height: side };
         let plan = wgvae::plan(&config, &Request::decode(latents, LatentSpace::Model), &limits, Storage::PackedF16)
             .map(Plans::into_first)?;
         println!(

@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         return Err("expected FAMILY SIDE [BUDGET_MIB [on|off]]".into());
     };
     let config = Family::find(family)?.config();
-    let side = side.parse::<u32>()? / config.spatial_factor();
+    let side = side.parse::<u32>()? / config.decoded_factor(LatentSpace::Model);
     let limits = DeviceLimits { shader_f16: true, ..DeviceLimits::webgpu_default() };
     let mut options = PlanOptions::new(Storage::F16, Output::Rgba8);
     if let Some(budget) = rest.first() {

@@ -1,16 +1,18 @@
-//! wgvae turns the latents of diffusion models into images, on any GPU or on the CPU.
+//! wgvae turns the latents of diffusion models into images, and images into latents, on any GPU
+//! or on the CPU.
 //!
 //! A decode is planned before it runs. [`plan()`] needs only a model's configuration and a device's
 //! limits. Its plan lists the kernels, the buffers and the memory that the decode will use. [`Vae`]
 //! loads weights and executes plans. Nothing here prints.
 //!
 //! ```no_run
-//! use wgvae::{Checkpoint, Gpu, GpuOptions, HostTensor, Latents, LoadOptions, Vae};
+//! use wgvae::device::DeviceOptions;
+//! use wgvae::{Checkpoint, Device, HostTensor, Latents, LoadOptions, Vae};
 //!
 //! # async fn run() -> wgvae::Result<()> {
-//! let gpu = Gpu::request(&GpuOptions::default()).await?;
+//! let device = Device::open(&DeviceOptions::default()).await?;
 //! let checkpoint = Checkpoint::open("sd-vae-ft-mse").await?;
-//! let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
+//! let mut vae = Vae::load(&device, &checkpoint, LoadOptions::default()).await?;
 //! // [n, c, h, w], in the scale of the diffusion model.
 //! let tensor = HostTensor { shape: vec![1, 4, 64, 64], data: vec![0.0; 4 * 64 * 64] };
 //! let latents = Latents::new(tensor)?;

@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// True if a decode returns floats before clamping.
     pub(crate) floats: bool,
     memory_budget: Option<u64>,
-    /// True to prefer memory to speed.
+    /// True to prefer less memory to speed.
     least_memory: bool,
     parking: String,
     /// The most latents of a clip.

@@ -183,7 +183,7 @@ class Vae:
         precision
             Type of weights and activations, "f16" or "f32". Sums are f32. "auto" is f16 on a GPU
             and f32 elsewhere. "fast" is f16 with less memory traffic on the GPU and a few
-            times the error of f16. It needs a device with ``shader-f16``.
+            times the error of f16. It needs a device with ``shader-f16``. None is "auto".
         family
             Published model, such as "sdxl", where the files do not tell.
         border
@@ -193,7 +193,7 @@ class Vae:
         variant
             "fp16" takes files that are marked so.
         least_memory
-            True prefers memory to speed where that computes nothing twice. It changes nothing on
+            True prefers less memory to speed where that computes nothing twice. It changes nothing on
             the CPU, and nothing for networks with norms over the whole image. For others, plans of
             large images were predicted to take down to a sixth of the memory, and up to five times
             as long.
@@ -369,7 +369,8 @@ class Vae:
         Returns
         -------
         numpy.ndarray
-            Latents, float32 ``[n, c, h, w]``, in the diffusion model's scale.
+            Latents, float32 ``[n, c, h, w]``, or ``[n, 2c, h, w]`` with ``moments``. Their scale is
+            the diffusion model's, unless ``unscaled`` or ``moments`` is True.
 
         Warns
         -----
@@ -445,7 +446,11 @@ class Vae:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts about the model and its device."""
+        """Facts about the model and its device.
+
+        ``image_step``, ``latent_channels`` and ``latent_factor`` are pairs: index them with
+        ``unscaled``.
+        """
         return copy.deepcopy(self._facts)
 
     @property

@@ -84,7 +84,7 @@ pub struct PlanOptions {
     /// Limit of all GPU memory that the plan takes. The plan recomputes what does not fit, or moves
     /// it to host memory as far as `parking` and `weights` allow.
     pub memory_budget: Option<Bytes>,
-    /// True to prefer memory to speed where the plan has the choice without computing anything
+    /// True to prefer less memory to speed where the plan has the choice without computing anything
     /// twice.
     pub least_memory: bool,
     /// True if activations may wait in host memory.

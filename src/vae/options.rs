@@ -47,7 +47,7 @@ impl Precision {
 /// Options of loading a VAE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadOptions {
-    /// The directions whose weights are loaded.
+    /// The directions whose weights are loaded. Default: decode only.
     pub directions: Directions,
     /// The precision of weights and activations.
     pub precision: Precision,
@@ -67,7 +67,7 @@ pub struct DecodeOptions {
     /// computed again, or waits in host memory: weights with [`LoadOptions::weights_on_host`],
     /// activations as `parking` says. The result equals that of the whole plan to the bit.
     pub memory_budget: Option<Bytes>,
-    /// True to prefer memory to speed where the plan has the choice without computing anything
+    /// True to prefer less memory to speed where the plan has the choice without computing anything
     /// twice. It changes nothing on the CPU, and nothing for networks with norms over the whole
     /// image. For others, plans of large images were predicted to take down to a sixth of the
     /// memory, and up to five times as long.
@@ -89,7 +89,7 @@ pub struct EncodeOptions {
     /// The most GPU memory that the encode may take, weights included; see
     /// [`DecodeOptions::memory_budget`].
     pub memory_budget: Option<Bytes>,
-    /// True to prefer memory to speed; see [`DecodeOptions::least_memory`].
+    /// True to prefer less memory to speed; see [`DecodeOptions::least_memory`].
     pub least_memory: bool,
     /// The rule for activations that may wait in host memory under a budget.
     pub parking: Parking,

@@ -60,7 +60,7 @@ pub struct Request {
     pub tiling: Tiling,
     /// The most GPU memory to take, weights included, bytes. See [`DecodeOptions::memory_budget`].
     pub memory_budget: Option<Bytes>,
-    /// True to prefer memory to speed; see [`DecodeOptions::least_memory`].
+    /// True to prefer less memory to speed; see [`DecodeOptions::least_memory`].
     #[serde(default)]
     pub least_memory: bool,
     /// The rule for activations that may wait in host memory under a budget.

@@ -1,7 +1,8 @@
 // Program of docs/guide/rust.md. readme.rs runs it and compares it with that page.
 
+use wgvae::device::DeviceOptions;
 use wgvae::files::{FileSource, read_latents};
-use wgvae::{Checkpoint, Gpu, GpuOptions, Latents, LoadOptions, Request, Vae};
+use wgvae::{Checkpoint, Device, Latents, LoadOptions, Request, Vae};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -10,9 +11,9 @@ fn main() -> Result<()> {
 }
 
 async fn decode(model: &str, latents: &str, picture: &str) -> Result<()> {
-    let gpu = Gpu::request(&GpuOptions::default()).await?;
+    let device = Device::open(&DeviceOptions::default()).await?;
     let checkpoint = Checkpoint::open(model).await?;
-    let mut vae = Vae::load(&gpu, &checkpoint, LoadOptions::default()).await?;
+    let mut vae = Vae::load(&device, &checkpoint, LoadOptions::default()).await?;
 
     let latents = Latents::stored(read_latents(&FileSource::open(latents)?, None).await?)?;
     let request = Request::decode(latents.size(), latents.space(vae.config()));

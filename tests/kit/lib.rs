@@ -1,5 +1,5 @@
-//! What the programs of tests share: readers of fixtures, made-up weights, checks of plans, and each
-//! kernel's twin and problems. It is compiled with optimisation, and the programs without.
+//! Code shared by the programs of tests: readers of fixtures, made-up weights, checks of plans, and
+//! each kernel's twin and problems. It is compiled with optimisation, and the programs without.
 #![expect(clippy::unwrap_used, missing_docs, missing_debug_implementations, reason = "tests")]
 
 pub mod clip;

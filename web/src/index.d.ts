@@ -285,8 +285,8 @@ export interface ModelOptions extends DeviceOptions {
    */
   memoryBudget?: number;
   /**
-   * True to prefer memory to speed where that computes nothing twice. It changes nothing on the
-   * CPU, and nothing for networks with norms over the whole image. For others, plans of large
+   * True to prefer less memory to speed where that computes nothing twice. It changes nothing on
+   * the CPU, and nothing for networks with norms over the whole image. For others, plans of large
    * pictures were predicted to take down to a sixth of the memory (TAESD at 4096x4096), and up to
    * five times as long. Default: false.
    */

@@ -70,7 +70,8 @@ impl From<String> for Answer {
     }
 }
 
-/// Turns the latents of diffusion models into pictures, on any GPU or on the CPU.
+/// Turns the latents of diffusion models into pictures, and pictures into latents, on any GPU or on
+/// the CPU.
 #[derive(Debug, Parser)]
 #[command(
     name = "wgvae",
@@ -84,7 +85,8 @@ Example:
 Exit codes:
   0    done
   1    an error: its message is on stderr, and no file was written, except whole frames of a clip,
-       the files of a folder that were done before, and pictures whose report failed;
+       the files of a folder that were done before, and pictures whose --report could not be
+       written;
        for doctor: something is missing that every decode needs
   2    invalid arguments
   130  stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; no file is half-written"
@@ -357,7 +359,7 @@ struct PlanArgs {
     #[arg(long, value_name = "FILE", requires = "budgets")]
     svg: Option<PathBuf>,
     /// Element type of weights and activations; auto is f16, or f32 for the CPU; fast is f16 with
-    /// less traffic and a few times its error
+    /// less memory traffic and a few times its error
     #[arg(long, value_parser = by_name::<Precision>(), default_value = "auto")]
     precision: Precision,
     /// Output: a picture, or floats before clamping

@@ -59,7 +59,7 @@ def preview_callback(
     once and ends.
 
     >>> pipe(prompt, callback_on_step_end=preview_callback(pipe, every=2))    # doctest: +SKIP
-    >>> preview_callback(pipe, model="taesdxl")                               # doctest: +SKIP
+    >>> preview_callback(pipe, model="hf:madebyollin/taesdxl")                # doctest: +SKIP
 
     Parameters
     ----------

@@ -57,6 +57,9 @@ const MEASURED_MESA: u32 = 26;
 /// Instructions for installing a Mesa driver.
 const MESA_PACKAGES: &str = "Debian and Ubuntu: apt install mesa-vulkan-drivers libvulkan1; Fedora: dnf install mesa-vulkan-drivers vulkan-loader";
 
+/// Instructions for getting NVIDIA's driver.
+const NVIDIA_DRIVER: &str = "install NVIDIA's driver with its Vulkan part; in a container, set NVIDIA_DRIVER_CAPABILITIES=graphics,compute,utility";
+
 /// Returns all checks, ordered so that prerequisites come first.
 pub(super) fn checks(facts: &Facts) -> Vec<Check> {
     let mut checks = vec![ok("cpu", &facts.cpu)];
@@ -114,7 +117,7 @@ fn drivers(facts: &Facts) -> Vec<Check> {
 fn vendor_advice(pci_id: &str) -> Option<(&'static str, String)> {
     let mesa = || format!("install Mesa's ({MESA_PACKAGES})");
     match pci_id.split(':').next()? {
-        "10de" => Some(("NVIDIA", "install NVIDIA's driver with its Vulkan part".to_owned())),
+        "10de" => Some(("NVIDIA", NVIDIA_DRIVER.to_owned())),
         "1002" => Some(("AMD", mesa())),
         "8086" => Some(("Intel", mesa())),
         _ => None,
