@@ -2,6 +2,7 @@
 
 mod codec;
 mod patient_reader;
+mod probe;
 mod process;
 mod read;
 mod write;

@@ -34,6 +34,12 @@ pub enum Remark {
     Orientation(u8),
     /// Pixels are shown with this width and height, so not as squares.
     PixelAspect(u32, u32),
+    /// The video does not say which matrix its chroma has.
+    NoMatrix,
+    /// The video has this transfer function, for HDR.
+    Hdr(&'static str),
+    /// The decoder of the video printed messages, but decoded every frame.
+    Messages,
 }
 
 impl fmt::Display for Remark {
@@ -47,6 +53,13 @@ impl fmt::Display for Remark {
             Self::Orientation(number) => write!(f, "turned or mirrored as its EXIF orientation {number} says"),
             Self::PixelAspect(width, height) => {
                 write!(f, "its pixels are {width}:{height}, not square: frames are encoded as stored, not stretched")
+            }
+            Self::NoMatrix => f.write_str("it does not name its colour matrix: read as BT.709, like .y4m"),
+            Self::Hdr(name) => {
+                write!(f, "an HDR video ({name}): its levels are encoded as if they were SDR, so colours look flat")
+            }
+            Self::Messages => {
+                f.write_str("ffmpeg's decoder printed errors, which `ffmpeg -v error -i FILE -f null -` shows")
             }
         }
     }

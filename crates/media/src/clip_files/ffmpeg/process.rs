@@ -29,6 +29,10 @@ impl Default for Ffmpeg {
 /// First arguments, which silence everything but errors.
 const QUIET: [&str; 3] = ["-hide_banner", "-loglevel", "error"];
 
+/// First arguments of a probe. Each message begins with its level, so that errors can be told
+/// apart.
+const TALKATIVE: [&str; 2] = ["-loglevel", "level+info"];
+
 /// Time between two looks at a process that we wait for.
 pub(super) const GLANCE: Duration = Duration::from_millis(2);
 
@@ -58,20 +62,42 @@ pub(super) struct Process {
 impl Process {
     /// Starts `ffmpeg`. `file` is its name in errors. A thread reads its messages at once, so that
     /// `ffmpeg` never blocks on them.
-    pub(super) fn start(
+    pub(super) fn start(ffmpeg: &Ffmpeg, arguments: &[OsString], file: &Path, pipes: (Stdio, Stdio)) -> Result<Self> {
+        Self::spawn(ffmpeg, (&QUIET, KEPT), arguments, file, pipes)
+    }
+
+    /// Runs `ffmpeg` without input and output until it ends, and returns its messages.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if `ffmpeg` fails or takes longer than its patience.
+    pub(super) fn messages(ffmpeg: &Ffmpeg, arguments: &[OsString], file: &Path) -> Result<String> {
+        let pipes = (Stdio::null(), Stdio::null());
+        let mut process = Self::spawn(ffmpeg, (&TALKATIVE, KEPT_OF_PROBE), arguments, file, pipes)?;
+        let patience = ffmpeg.patience;
+        if !wait_until(patience, || process.has_ended()) {
+            return Err(process.failed(&hangs(patience), Duration::ZERO));
+        }
+        process.finish()?;
+        Ok(process.words.all())
+    }
+
+    /// Starts `ffmpeg` with these `first` arguments, and keeps the last `kept` bytes of its
+    /// messages.
+    fn spawn(
         ffmpeg: &Ffmpeg,
+        (first, kept): (&[&str], usize),
         arguments: &[OsString],
         file: &Path,
         (stdin, stdout): (Stdio, Stdio),
     ) -> Result<Self> {
         let mut command = Command::new(&ffmpeg.program);
-        command.args(QUIET).args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::piped());
+        command.args(first).args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::piped());
         // A separate process group: signals of the terminal reach only our process, which then ends
         // `ffmpeg`.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| not_started(ffmpeg, file, error))?;
-        let words = LastWords::of(child.stderr.take());
+        let words = LastWords::of(child.stderr.take(), kept);
         let child = Arc::new(Mutex::new(child));
         let mut started = locked(&STARTED);
         started.retain(|earlier| earlier.strong_count() > 0);
@@ -105,6 +131,17 @@ impl Process {
                 self.failure(problem)
             }
         }
+    }
+
+    /// Kills the process, if it still runs.
+    pub(super) fn end(&mut self) {
+        end(&self.child);
+    }
+
+    /// Returns the last messages of `ffmpeg`, each in its own line. To be called after it has
+    /// ended.
+    pub(super) fn said(&self) -> String {
+        self.words.all()
     }
 
     /// Makes an error of `problem` and the last messages of `ffmpeg`.
@@ -171,12 +208,17 @@ struct LastWords {
     listener: Option<JoinHandle<()>>,
 }
 
-/// Number of bytes that are kept, and number of lines that are shown.
+/// Number of bytes that are kept, also of a probe, and number of lines that are shown. A probe
+/// prints all metadata of a file.
 const KEPT: usize = 4096;
-const LINES: usize = 6;
+const KEPT_OF_PROBE: usize = 1 << 20;
+const LINES: usize = 8;
+
+/// Marks of errors in messages that begin with their level.
+const ERRORS: [&str; 3] = ["[error] ", "[fatal] ", "[panic] "];
 
 impl LastWords {
-    fn of(stderr: Option<impl Read + Send + 'static>) -> Self {
+    fn of(stderr: Option<impl Read + Send + 'static>, most: usize) -> Self {
         let heard = Arc::<Mutex<VecDeque<u8>>>::default();
         let kept = Arc::clone(&heard);
         let listener = stderr.map(|mut stderr| {
@@ -185,7 +227,7 @@ impl LastWords {
                 while let Ok(count @ 1..) = stderr.read(&mut bytes) {
                     let mut kept = locked(&kept);
                     kept.extend(&bytes[..count]);
-                    let surplus = kept.len().saturating_sub(KEPT);
+                    let surplus = kept.len().saturating_sub(most);
                     kept.drain(..surplus);
                 }
             })
@@ -193,12 +235,29 @@ impl LastWords {
         Self { heard, listener }
     }
 
-    /// Returns the last lines, joined into one. To be called after the process has ended.
-    fn text(&self) -> String {
+    /// Returns everything that is kept. To be called after the process has ended.
+    fn all(&self) -> String {
         wait_until(REST, || self.listener.as_ref().is_none_or(JoinHandle::is_finished));
         let heard: Vec<u8> = locked(&self.heard).iter().copied().collect();
-        let text = String::from_utf8_lossy(&heard);
+        String::from_utf8_lossy(&heard).into_owned()
+    }
+
+    /// Returns the last lines, joined into one. If levels mark some lines as errors, only these
+    /// count. To be called after the process has ended.
+    fn text(&self) -> String {
+        let text = self.all();
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let unmarked = |line: &&str| {
+            let mark = ERRORS.into_iter().find(|mark| line.contains(mark))?;
+            Some(line.replacen(mark, "", 1))
+        };
+        let errors: Vec<String> = lines.iter().filter_map(unmarked).collect();
+        let lines = if errors.is_empty() { lines.into_iter().map(str::to_owned).collect() } else { errors };
         lines[lines.len().saturating_sub(LINES)..].join("; ")
     }
+}
+
+/// Describes an `ffmpeg` that delivers nothing.
+pub(super) fn hangs(patience: Duration) -> String {
+    format!("ffmpeg hangs: it delivered no data for {} s", patience.as_secs_f64())
 }

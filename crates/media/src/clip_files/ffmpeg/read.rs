@@ -1,5 +1,6 @@
 //! Frames read from a video file.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -10,7 +11,8 @@ use wgvae::{Error, Result, Size};
 use super::super::frame::{FrameSource, PlanarFrame};
 use super::super::y4m::Y4mSource;
 use super::patient_reader::PatientReader;
-use super::process::{Ffmpeg, Process, file_url};
+use super::probe::Probe;
+use super::process::{Ffmpeg, Process, file_url, hangs};
 use crate::picture::Remark;
 
 /// Longest wait for error messages of `ffmpeg` after it has stopped delivering.
@@ -18,13 +20,15 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A source that lets `ffmpeg` convert the first video stream to y4m: 12 bits, 4:4:4, BT.709, every
 /// frame exactly once. `ffmpeg` reports the size, reads the file's colour tags, and upsamples
-/// chroma better than this crate does. Any error in the stream ends it.
+/// chroma better than this crate does. Any error in the stream ends it, and so does a frame of
+/// another size.
 #[derive(Debug)]
 pub struct FfmpegSource {
     name: String,
     process: Process,
     frames: Y4mSource,
     read: u64,
+    remarks: Vec<(PathBuf, Remark)>,
     patience: Duration,
 }
 
@@ -35,18 +39,35 @@ const DEMUXERS: &str = "mov,mp4,matroska,webm,avi,gif,apng,flv,asf,mpeg,mpegts,m
 
 const INPUT: &[&str] = &["-nostdin", "-xerror", "-protocol_whitelist", "file", "-format_whitelist", DEMUXERS, "-i"];
 
-const OUTPUT: &[&str] = &[
-    "-map",
-    "0:v:0",
-    "-vf",
-    "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv444p12le",
-    "-fps_mode",
-    "passthrough",
-    "-f",
-    "yuv4mpegpipe",
-    "-strict",
-    "-1",
-    "pipe:1",
+/// Arguments after the filters and the option that keeps every frame.
+const OUTPUT: &[&str] = &["passthrough", "-f", "yuv4mpegpipe", "-strict", "-1", "pipe:1"];
+
+/// Names at the start of messages from decoders. A frame that they cannot decode ends the run
+/// (`-xerror`), so other messages of theirs do not matter.
+const DECODERS: &[&str] = &[
+    "h264",
+    "hevc",
+    "av1",
+    "libdav1d",
+    "libaom-av1",
+    "vp8",
+    "vp9",
+    "mpeg1video",
+    "mpeg2video",
+    "mpeg4",
+    "mjpeg",
+    "prores",
+    "vc1",
+    "wmv3",
+    "aac",
+    "ac3",
+    "eac3",
+    "mp2float",
+    "mp3float",
+    "mp3",
+    "opus",
+    "vorbis",
+    "flac",
 ];
 
 impl FfmpegSource {
@@ -59,14 +80,21 @@ impl FfmpegSource {
         let name = path.display().to_string();
         // A missing file gets its own error, which does not mention ffmpeg.
         std::fs::File::open(path).map_err(|error| Error::io(&name, error))?;
-        let mut arguments: Vec<std::ffi::OsString> = INPUT.iter().map(Into::into).collect();
+        let mut arguments: Vec<OsString> = INPUT.iter().map(Into::into).collect();
         arguments.push(file_url(path));
+        let probe = Probe::of(ffmpeg, &arguments, path)?;
+        let filters = probe.filters();
+        arguments.extend(["-map", "0:v:0", "-vf", &filters, probe.every_frame()].map(Into::into));
         arguments.extend(OUTPUT.iter().map(Into::into));
         let mut process = Process::start(ffmpeg, &arguments, path, (Stdio::null(), Stdio::piped()))?;
         let patience = ffmpeg.patience;
         let stdout = PatientReader::new(process.stdout()?, patience);
         match Y4mSource::from_reader(Box::new(stdout), &name) {
-            Ok(frames) => Ok(Self { name, process, frames, read: 0, patience }),
+            Ok(frames) => {
+                let probed = probe.remarks().map(|remark| (path.to_owned(), remark));
+                let remarks = frames.remarks().iter().cloned().chain(probed).collect();
+                Ok(Self { name, process, frames, read: 0, remarks, patience })
+            }
             Err(error) => Err(failed(&mut process, error, patience)),
         }
     }
@@ -86,7 +114,7 @@ impl FrameSource for FfmpegSource {
     }
 
     fn remarks(&self) -> &[(PathBuf, Remark)] {
-        self.frames.remarks()
+        &self.remarks
     }
 
     fn next(&mut self) -> Result<Option<PlanarFrame>> {
@@ -96,25 +124,64 @@ impl FrameSource for FfmpegSource {
                 Ok(Some(frame))
             }
             Ok(None) => {
-                self.process.finish()?;
+                self.process.finish().map_err(|error| self.explained(error))?;
+                self.check_messages()?;
                 if self.read == 0 {
                     return Err(Error::input(format!("frames of {}", self.name), "at least one", "none"));
                 }
                 Ok(None)
             }
-            Err(error) => Err(failed(&mut self.process, error, self.patience)),
+            Err(error) => {
+                let error = failed(&mut self.process, error, self.patience);
+                Err(self.explained(error))
+            }
         }
     }
+}
+
+impl FfmpegSource {
+    /// Fails if `ffmpeg` printed errors although it ended well, as after a .mkv file that is cut
+    /// short. Messages of decoders are only a remark.
+    fn check_messages(&mut self) -> Result<()> {
+        let said = self.process.said();
+        let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+        let errors: Vec<&str> = lines().filter(|line| !is_of_decoder(line)).take(4).collect();
+        if !errors.is_empty() {
+            let problem = format!("ffmpeg reports errors after frame {}: {}", self.read, errors.join("; "));
+            return Err(Error::format(&self.name, problem));
+        }
+        self.remarks.extend(lines().next().map(|_| (PathBuf::from(&self.name), Remark::Messages)));
+        Ok(())
+    }
+
+    /// Explains the failure of the filter that stops at a frame of another size.
+    fn explained(&self, error: Error) -> Error {
+        if !error.to_string().contains("Parsed_crop_0") {
+            return error;
+        }
+        let found = format!("another size after at least {} frames", self.read);
+        Error::input(format!("frames of {}", self.name), format!("{} throughout", self.frames.size()), found)
+    }
+}
+
+/// True if the message of `ffmpeg` begins with the name of a decoder, as in `[h264 @ 0x5581]`.
+fn is_of_decoder(line: &str) -> bool {
+    let name = line.strip_prefix('[').and_then(|rest| rest.split_once(" @ "));
+    name.is_some_and(|(name, _)| DECODERS.contains(&name))
 }
 
 /// Ends `process` after `error` while reading frames, and returns the error to report.
 fn failed(process: &mut Process, error: Error, patience: Duration) -> Error {
     match error {
         Error::Io { source, .. } if source.kind() == ErrorKind::TimedOut => {
-            let problem = format!("ffmpeg hangs: it delivered no data for {} s", patience.as_secs_f64());
-            process.failed(&problem, Duration::ZERO)
+            process.failed(&hangs(patience), Duration::ZERO)
         }
         Error::Format { problem, .. } => process.failed(&format!("ffmpeg delivered wrong data: {problem}"), LAST_WORDS),
+        // The frames are not what this crate can use. `ffmpeg` would only report the closed pipe.
+        error @ (Error::Input { .. } | Error::HostMemory { .. }) => {
+            process.end();
+            error
+        }
         other => process.failed(&other.to_string(), LAST_WORDS),
     }
 }
