@@ -73,7 +73,9 @@ impl fmt::Display for ElementType {
 pub async fn read_header(source: &dyn ByteSource) -> Result<Header> {
     let fail = |problem| Err(Error::Format { file: source.name().to_owned(), problem });
     let prefix = read(source, 0, source.len().min(PREFIX_BYTES)).await?;
-    if PICKLES.iter().any(|magic| prefix.starts_with(magic)) {
+    // A header of 640 bytes begins like a pickle, but the upper half of its length is 0.
+    let is_pickle = prefix.starts_with(b"\x80\x02") && !prefix.ends_with(&[0; 4]);
+    if is_pickle || prefix.starts_with(b"PK\x03\x04") {
         let problem = "not a safetensors file but a zip archive or a Python pickle, perhaps a PyTorch checkpoint: convert it to safetensors";
         let code = how_to_convert(source.name(), "model.safetensors");
         return fail(format!("{problem}, in Python with torch and safetensors: {code}"));
@@ -213,9 +215,6 @@ pub fn how_to_convert(from: &str, to: &str) -> String {
         safetensors.torch.save_file({{k: v.contiguous() for k, v in d.items() if torch.is_tensor(v)}}, {to:?})"
     )
 }
-
-/// First bytes of `PyTorch`'s own files: zip archives, and pickles of older versions.
-const PICKLES: &[&[u8]] = &[b"PK\x03\x04", b"\x80\x02"];
 
 /// Common wrong files: their first bytes, and a name for errors.
 const OTHER_FORMATS: &[(&[u8], &str)] = &[

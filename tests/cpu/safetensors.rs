@@ -134,6 +134,18 @@ fn refuses_bad_beginnings() {
     }
 }
 
+/// Lengths whose first bytes are those of a pickle.
+#[test]
+fn reads_headers_of_every_length() {
+    for length in [640, 640 + (1 << 16)] {
+        let header = format!("{{{}}}", entry("a", "F32", "[1]", 0, 4));
+        let bytes = file(&(header.clone() + &" ".repeat(length - header.len())), 4);
+        assert!(bytes.starts_with(b"\x80\x02"));
+        let header = block_on(read_header(&MemorySource::new("long", bytes))).expect("a valid file");
+        assert_eq!(header.tensors["a"].offset, 8 + length as u64);
+    }
+}
+
 #[test]
 fn lists_types_it_cannot_read() {
     let header = format!(
