@@ -373,6 +373,81 @@ fn orientations_of_exif_are_undone() {
     assert_eq!(read(&files.write("a.jpg", &jpeg_with_exif(9))).1, []);
 }
 
+/// Returns a PNG file. `early` adds chunks before the pixels, `late` after them.
+fn png_with(
+    early: impl Fn(&mut png::Encoder<'_, &mut Vec<u8>>),
+    late: impl Fn(&mut png::Writer<&mut Vec<u8>>),
+) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, SIZE.width, SIZE.height);
+    encoder.set_color(png::ColorType::Rgb);
+    early(&mut encoder);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&rgb()).unwrap();
+    late(&mut writer);
+    drop(writer);
+    file
+}
+
+/// Tests the other places where Pillow finds an orientation.
+#[test]
+fn orientations_are_found_where_pillow_finds_them() {
+    let files = Files::new();
+    let digits: String = exif(6).iter().map(|byte| format!("{byte:02x}")).collect();
+    let (first, second) = digits.split_at(20);
+    let raw = format!("\nexif\n      {}\n{first}\n{second}\n", digits.len() / 2);
+    let xmp = |orientation: &str| format!("<x:xmpmeta><rdf:Description {orientation}</x:xmpmeta>");
+    let (attribute, element) = (xmp("tiff:Orientation=\"8\"/>"), xmp("><tiff:Orientation>3</tiff:Orientation>"));
+    let pngs = [
+        (6, png_with(|_| {}, |writer| writer.write_chunk(png::chunk::ChunkType(*b"eXIf"), &exif(6)).unwrap())),
+        (6, png_with(|png| png.add_ztxt_chunk("Raw profile type exif".into(), raw.clone()).unwrap(), |_| {})),
+        (6, png_with(|png| png.add_text_chunk("Raw profile type exif".into(), raw.clone()).unwrap(), |_| {})),
+        (8, png_with(|png| png.add_itxt_chunk("XML:com.adobe.xmp".into(), attribute.clone()).unwrap(), |_| {})),
+        (3, png_with(|png| png.add_itxt_chunk("XML:com.adobe.xmp".into(), element.clone()).unwrap(), |_| {})),
+    ];
+    for (number, file) in pngs {
+        let (picture, remarks) = read(&files.write("a.png", &file));
+        assert_eq!(remarks, [Remark::Orientation(number)]);
+        assert_eq!(picture.size, if number < 5 { size(5, 3) } else { size(3, 5) }, "{number}");
+    }
+    let jpeg = jpeg_with_exif(1);
+    let segment = [b"http://ns.adobe.com/xap/1.0/\0", attribute.as_bytes()].concat();
+    let length = u16::try_from(segment.len() + 2).unwrap().to_be_bytes();
+    let with_xmp = [&jpeg[..2], b"\xff\xe1", &length, &segment, &jpeg[2..]].concat();
+    // EXIF data comes first.
+    assert_eq!(read(&files.write("a.jpg", &with_xmp)).1, []);
+    let mut plain = Vec::new();
+    JpegEncoder::new_with_quality(&mut plain, 100).write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
+    let with_xmp = [&plain[..2], b"\xff\xe1", &length, &segment, &plain[2..]].concat();
+    assert_eq!(read(&files.write("a.jpg", &with_xmp)).1, [Remark::Orientation(8)]);
+    let mut webp = Vec::new();
+    let mut encoder = WebPEncoder::new_lossless(&mut webp);
+    encoder.set_exif_metadata([b"Exif\0\0", &exif(6)[..]].concat()).unwrap();
+    encoder.write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
+    assert_eq!(read(&files.write("a.webp", &webp)).1, [Remark::Orientation(6)]);
+}
+
+/// Tests that three components beside a JFIF marker are luma and chroma, as for libjpeg, even if
+/// Adobe's marker says RGB.
+#[test]
+fn jfif_counts_more_than_adobe() {
+    let files = Files::new();
+    let mut jpeg = Vec::new();
+    JpegEncoder::new_with_quality(&mut jpeg, 100).write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
+    let expected = read(&files.write("a.jpg", &jpeg)).0;
+    // The marker of JFIF has 18 bytes.
+    let (start, rest) = jpeg.split_at(20);
+    assert!(start.ends_with(b"\0\0") && start[6..].starts_with(b"JFIF") && rest.starts_with(b"\xff"), "{start:x?}");
+    let adobe: &[u8] = b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0";
+    let file = [start, adobe, rest].concat();
+    assert_eq!(read(&files.write("b.jpg", &file)).0, expected);
+    let in_memory = PictureFile::from_bytes(Path::new("b.jpg"), file).unwrap();
+    assert_eq!(in_memory.read().unwrap(), expected);
+    // Without JFIF, Adobe's marker counts.
+    let alone = [&jpeg[..2], adobe, rest].concat();
+    assert_ne!(read(&files.write("c.jpg", &alone)).0, expected);
+}
+
 #[track_caller]
 fn refused(path: &Path, words: &[&str]) {
     let read = PictureFile::open(path).and_then(|file| file.read());

@@ -8,6 +8,7 @@
 mod fit;
 mod jpeg;
 mod lanczos;
+mod orientation;
 mod read;
 
 pub use self::fit::{Fit, Fitted, Resize};

@@ -1,5 +1,6 @@
-//! Facts from a JPEG file's markers that its decoder does not report: the number of components, and
-//! whether the file is complete. The decoder paints missing parts grey without an error.
+//! Facts from a JPEG file's markers that its decoder does not report: the number of components,
+//! whether the file is complete, and an Adobe marker that libjpeg ignores. The decoder paints
+//! missing parts grey without an error.
 
 use wgvae::Size;
 
@@ -10,6 +11,10 @@ pub(super) struct JpegMarkers {
     pub(super) components: u8,
     /// True if the file reaches its end marker.
     pub(super) complete: bool,
+    /// True if there is a JFIF marker, which means luma and chroma.
+    is_jfif: bool,
+    /// Position of the name in an Adobe marker that means RGB.
+    adobe_rgb: Option<usize>,
 }
 
 /// Most pixels that one byte can hold. Every block of 8 by 8 pixels takes at least one bit.
@@ -20,6 +25,10 @@ pub(super) fn is_too_short(bytes: usize, size: Size) -> bool {
     size.pixels() / PIXELS_PER_BYTE > bytes as u64
 }
 
+const APP0: u8 = 0xE0;
+const APP14: u8 = 0xEE;
+/// Position of the colour transform in an Adobe marker: 0 is none.
+const TRANSFORM: usize = 11;
 const START_OF_SCAN: u8 = 0xDA;
 const END_OF_IMAGE: u8 = 0xD9;
 
@@ -38,9 +47,19 @@ impl JpegMarkers {
                 // The component count comes after precision, height and width.
                 markers.components = segment.get(5).copied().unwrap_or_default();
             }
+            markers.is_jfif |= marker == APP0 && segment.starts_with(b"JFIF\0");
+            if marker == APP14 && segment.starts_with(b"Adobe") && segment.get(TRANSFORM) == Some(&0) {
+                markers.adobe_rgb = Some(file.len() - after.len() - segment.len());
+            }
             rest = if marker == START_OF_SCAN { after_scan(after) } else { after };
         }
         markers
+    }
+
+    /// Returns the position of the Adobe marker's name if libjpeg would ignore it: of two markers
+    /// that disagree about three components, that of JFIF counts.
+    pub(super) fn ignored(&self) -> Option<usize> {
+        self.adobe_rgb.filter(|_| self.is_jfif && self.components == 3)
     }
 }
 

@@ -15,6 +15,7 @@ use wgvae::internals::MAX_PIXELS;
 use wgvae::{Bytes, Error, Result, Size};
 
 use super::jpeg::{JpegMarkers, is_too_short};
+use super::orientation::orientation;
 use super::{Levels, Picture};
 
 /// A remark about a picture whose pixels are not used exactly as stored, or not as in other tools.
@@ -74,6 +75,8 @@ pub struct PictureFile {
     format: ImageFormat,
     size: Size,
     orientation: Orientation,
+    /// Position of a JPEG marker that the decoder would follow, but other tools ignore.
+    ignored: Option<usize>,
     remarks: Vec<Remark>,
 }
 
@@ -116,7 +119,7 @@ impl PictureFile {
     fn with_header(path: &Path, format: ImageFormat, bytes: &[u8]) -> Result<Self> {
         let name = || path.display().to_string();
         let mut decoder = decoder(path, format, bytes)?;
-        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let orientation = orientation(format, bytes, &mut decoder);
         let (width, height) = decoder.dimensions();
         let size =
             if swaps_sides(orientation) { Size { width: height, height: width } } else { Size { width, height } };
@@ -127,9 +130,11 @@ impl PictureFile {
                 size.to_string(),
             ));
         }
-        let mut remarks = Vec::new();
+        let (mut remarks, mut ignored) = (Vec::new(), None);
         if format == ImageFormat::Jpeg {
-            let JpegMarkers { components, complete } = JpegMarkers::of(bytes);
+            let markers = JpegMarkers::of(bytes);
+            let JpegMarkers { components, complete, .. } = markers;
+            ignored = markers.ignored();
             if !complete || is_too_short(bytes.len(), size) {
                 return Err(cut_short(path));
             }
@@ -140,7 +145,7 @@ impl PictureFile {
         if orientation != Orientation::NoTransforms {
             remarks.push(Remark::Orientation(orientation.to_exif()));
         }
-        Ok(Self { path: path.to_owned(), kept: None, format, size, orientation, remarks })
+        Ok(Self { path: path.to_owned(), kept: None, format, size, orientation, ignored, remarks })
     }
 
     /// Returns the extent in pixels, after turning the picture the right way up.
@@ -188,8 +193,13 @@ impl PictureFile {
 
     /// Decodes the file, turned the right way up.
     fn decoded(&self) -> Result<(Size, DynamicImage)> {
-        let bytes =
+        let mut bytes =
             self.kept.as_ref().map_or_else(|| read_file(&self.path).map(Cow::Owned), |kept| Ok(Cow::Borrowed(kept)))?;
+        if let Some(ignored) = self.ignored
+            && let Some(name) = bytes.to_mut().get_mut(ignored)
+        {
+            *name = b'-';
+        }
         let decoder = decoder(&self.path, self.format, &bytes)?;
         check_memory(format!("the picture {}", self.path.display()), decoder.total_bytes())?;
         let mut image = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(&self.path, error))?;
