@@ -7,6 +7,7 @@ mod failure;
 mod hash;
 mod listing;
 mod name;
+mod network;
 mod options;
 mod transfer;
 
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use self::cache::{Cache, remove};
 use self::failure::INSTEAD;
-use self::hash::{Digest, sha256_of, sha256_of_text};
+use self::hash::{Commit, Digest, sha256_of, sha256_of_text};
 use self::listing::{Listed, Listing};
 pub use self::name::HubName;
 pub use self::options::HubOptions;
@@ -60,7 +61,7 @@ pub struct HubModel {
     cache: Cache,
     listing: Listing,
     files: Vec<HubFile>,
-    /// The reason why the hub did not answer, if the cache replaces it.
+    /// The reason why the hub listed no files, if the cache replaces it.
     unreachable: Option<String>,
 }
 
@@ -68,24 +69,30 @@ impl HubModel {
     /// Finds the files of the model `name`, and checks which of them the cache has. Does not
     /// download weights. For a model in shards, it downloads the index.
     ///
-    /// Without a connection, the cached files are used. The hub has 10 seconds for the connection,
-    /// and 30 seconds for the whole listing, which may have 16 MiB.
+    /// Without a connection, or if the hub answers with an error, the cached files are used. Cached
+    /// files of a commit are used without a request, if it is certain that the hub lists no others.
+    /// The hub has 10 seconds for the connection, and 30 seconds for the whole listing, which may
+    /// have 16 MiB.
     ///
     /// # Errors
-    /// [`Error::Io`] if the hub answers with an error or not at all. [`Error::Format`] if no file
-    /// belongs to a model, for a listing that cannot be trusted, and for a file that is too large.
-    /// [`Error::Input`] for a cache folder that cannot be found, and for options that cannot be
-    /// used.
+    /// [`Error::Io`] if the hub answers with an error or not at all, and the cache lacks the model.
+    /// [`Error::Format`] if no file belongs to a model, for a listing that cannot be trusted, and
+    /// for a file that is too large. [`Error::Input`] for a cache folder that cannot be found, and
+    /// for options that cannot be used.
     pub fn find(name: &HubName, variant: Variant, options: &HubOptions) -> Result<Self> {
         let cache = Cache::new(&options.cache_folder()?, name.id());
-        let mut client = if options.offline { None } else { Some(Client::new(options)?) };
         let mut unreachable = None;
+        let kept = || Listing::kept(&cache, name);
+        let is_commit = Commit::parse(&name.revision).is_some();
+        let is_certain = is_commit && kept()?.is_some_and(|kept| kept.is_certain(name, variant));
+        let mut client = if options.offline || is_certain { None } else { Some(Client::new(options)?) };
         let listing = match client.as_ref().map(|client| client.listing(name)) {
-            None => Listing::kept(&cache, name)?.ok_or_else(|| nothing_kept(name))?,
+            None => kept()?.ok_or_else(|| nothing_kept(name))?,
             Some(Ok(answer)) => Listing::read(name, &answer)?,
             Some(Err(failure)) => {
-                let kept = if failure.is_no_answer() { Listing::kept(&cache, name)? } else { None };
-                let Some(listing) = kept else { return Err(failure.into_error(name, None)) };
+                let kept = if failure.leaves_cache() { kept()? } else { None };
+                let has_model = |kept: &Listing| kept.wanted(name, variant).is_ok();
+                let Some(listing) = kept.filter(has_model) else { return Err(failure.into_error(name, None)) };
                 (client, unreachable) = (None, Some(failure.to_string()));
                 listing
             }
@@ -111,7 +118,7 @@ impl HubModel {
         self.listing.commit.as_str()
     }
 
-    /// Returns the reason why the hub was not reached, if the cache replaces it.
+    /// Returns the reason why the hub did not list the files, if the cache replaces it.
     pub fn unreachable(&self) -> Option<&str> {
         self.unreachable.as_deref()
     }

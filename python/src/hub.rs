@@ -24,7 +24,13 @@ pub(crate) fn local(path: PathBuf, variant: Variant) -> std::result::Result<Path
     };
     let (done, result) = channel::<(Result<PathBuf>, Vec<String>)>();
     std::thread::spawn(move || {
-        let find = || HubModel::find(&name, variant, &HubOptions::from_env());
+        let find = || {
+            let model = HubModel::find(&name, variant, &HubOptions::from_env())?;
+            if let Some(why) = model.unreachable() {
+                log::warn!("{name}: using the cache, because the hub did not list the files: {why}");
+            }
+            Ok::<_, wgvae::Error>(model)
+        };
         // After an interrupt, nobody receives this.
         drop(done.send(collected(|| find().and_then(|mut model| model.download(&mut |_| {})))));
     });

@@ -8,6 +8,9 @@ use crate::error::Error;
 /// Advice for a model that cannot be downloaded.
 pub(super) const INSTEAD: &str = "name a local folder or file as the model";
 
+/// Longest wait in seconds that a server may ask for. If it asks for more, there is no next try.
+const LONGEST_WAIT: u64 = 30;
+
 /// The reason why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -17,8 +20,8 @@ pub(super) enum Failure {
     TooSlow(String),
     /// An answer broke off before its end.
     BrokeOff(String),
-    /// The server answered with this status.
-    Status(u16),
+    /// The server answered with this status, and may ask to wait for this many seconds.
+    Status(u16, Option<u64>),
     /// The answer is not of the expected form.
     Wrong(String),
     /// The answer could not be written to the cache.
@@ -26,21 +29,44 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// True if the hub gave no complete answer, so that the cache may replace it.
+    /// True if the hub gave no complete answer.
     pub(super) fn is_no_answer(&self) -> bool {
         matches!(self, Self::NoAnswer(_) | Self::TooSlow(_) | Self::BrokeOff(_))
     }
 
+    /// True if the cache may replace the answer: there is none, or only a status. `huggingface_hub`
+    /// does so, too, also for a repository that has been deleted or made private.
+    pub(super) fn leaves_cache(&self) -> bool {
+        self.is_no_answer() || matches!(self, Self::Status(..))
+    }
+
     /// True if the next try may succeed.
     pub(super) fn may_pass(&self) -> bool {
-        matches!(self, Self::NoAnswer(_) | Self::BrokeOff(_) | Self::Status(500..))
+        matches!(self, Self::NoAnswer(_)) || self.may_pass_soon()
+    }
+
+    /// True if the next try may succeed, and a server did answer this one.
+    pub(super) fn may_pass_soon(&self) -> bool {
+        match self {
+            Self::BrokeOff(_) => true,
+            Self::Status(408 | 429 | 500.., wait) => wait.is_none_or(|wait| wait <= LONGEST_WAIT),
+            _ => false,
+        }
+    }
+
+    /// Returns the seconds to wait before the next try after this many `tries`.
+    pub(super) fn wait(&self, tries: u64) -> u64 {
+        match self {
+            Self::Status(_, Some(wait)) => *wait,
+            _ => tries,
+        }
     }
 
     /// Makes the error for `file` of the repository, or for the repository itself.
     pub(super) fn into_error(self, name: &HubName, file: Option<&str>) -> Error {
         let why = match self {
             Self::Cache(error) => return error,
-            Self::Status(403) => {
+            Self::Status(403, _) => {
                 format!(
                     "the hub refuses this token (403): accept the terms on the page of {} with its account",
                     name.id()
@@ -63,12 +89,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAnswer(why) | Self::TooSlow(why) | Self::BrokeOff(why) | Self::Wrong(why) => f.write_str(why),
-            Self::Status(401) => f.write_str(
+            Self::Status(401, _) => f.write_str(
                 "the hub wants a token (401): there is no such repository, or it is private or gated. Log in with `hf auth login`, or set HF_TOKEN",
             ),
-            Self::Status(404) => f.write_str("the hub has no such repository, revision or file (404)"),
-            Self::Status(429) => f.write_str("the hub has been asked too often (429): try again later, or with a token"),
-            Self::Status(other) => write!(f, "the hub answers with status {other}"),
+            Self::Status(404, _) => f.write_str("the hub has no such repository, revision or file (404)"),
+            Self::Status(429, _) => f.write_str("the hub has been asked too often (429): try again later, or with a token"),
+            Self::Status(other, _) => write!(f, "the hub answers with status {other}"),
             Self::Cache(error) => error.fmt(f),
         }
     }

@@ -118,6 +118,19 @@ impl Listing {
         Ok(config.into_iter().chain(weights.iter().map(|file| inside(file))).collect())
     }
 
+    /// True if this listing of the cache has all files of the model `name`, and the hub's listing
+    /// of the same commit would not lead to other weights: they have the name that is chosen before
+    /// any other, or are asked for by their name, and config.json is there, too.
+    pub(super) fn is_certain(&self, name: &HubName, variant: Variant) -> bool {
+        let Ok(wanted) = self.wanted(name, variant) else { return false };
+        let is_first = |file: &String| {
+            let file = file.rsplit('/').next().unwrap_or_default();
+            file == "diffusion_pytorch_model.safetensors" || name.is_file()
+        };
+        let [config, weights] = wanted.as_slice() else { return false };
+        config.ends_with("config.json") && is_first(weights) && variant == Variant::Default
+    }
+
     fn existing(&self, file: String) -> Option<String> {
         self.files.contains_key(&file).then_some(file)
     }

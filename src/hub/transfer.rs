@@ -15,6 +15,7 @@ use super::cache::{create_folder_of, remove};
 use super::failure::Failure;
 use super::hash::Commit;
 use super::name::HubName;
+use super::network::Network;
 use super::options::HubOptions;
 use crate::error::{Error, Result};
 use crate::tensor::Bytes;
@@ -41,6 +42,9 @@ const LISTING: Bytes = Bytes(16 << 20);
 /// Most tries in a row without progress.
 const TRIES: u64 = 4;
 
+/// Most tries of a listing. There are fewer, because the cache may replace it.
+const TRIES_OF_LISTING: u64 = 2;
+
 /// Number of new bytes that count as progress.
 const ADVANCE: u64 = 1 << 20;
 
@@ -50,6 +54,7 @@ pub(super) struct Client {
     agent: Agent,
     endpoint: Url,
     token: Option<Token>,
+    network: Network,
 }
 
 /// A secret, which `Debug` does not print.
@@ -77,7 +82,8 @@ impl Client {
     /// Prepares requests to the hub, without sending anything.
     ///
     /// # Errors
-    /// [`Error::Input`] for an unusable address or token.
+    /// [`Error::Input`] for an unusable address, token, proxy or certificate; [`Error::Io`] for a
+    /// file of certificates that cannot be read.
     pub(super) fn new(options: &HubOptions) -> Result<Self> {
         let address = options.endpoint.as_deref().unwrap_or("https://huggingface.co");
         let endpoint = Url::parse(address).ok().filter(|url| is_web(url) && url.has_host());
@@ -96,7 +102,10 @@ impl Client {
                 "other characters",
             ));
         }
+        let network = Network::new(options)?;
         let config = Agent::config_builder()
+            .tls_config(network.tls(&endpoint)?)
+            .proxy(None)
             .user_agent(concat!("wgvae/", env!("CARGO_PKG_VERSION")))
             .http_status_as_error(false)
             .max_redirects(0)
@@ -105,11 +114,25 @@ impl Client {
             .timeout_connect(Some(CONNECT))
             .timeout_send_request(Some(CONNECT))
             .timeout_per_read(Some(WAIT));
-        Ok(Self { agent: config.build().new_agent(), endpoint, token: token.map(Token) })
+        Ok(Self { agent: config.build().new_agent(), endpoint, token: token.map(Token), network })
     }
 
-    /// Returns the hub's listing, in JSON, for the revision in `name`.
+    /// Returns the hub's listing, in JSON, for the revision in `name`. Tries again if the hub is
+    /// busy.
     pub(super) fn listing(&self, name: &HubName) -> std::result::Result<Vec<u8>, Failure> {
+        let mut tries = 1;
+        loop {
+            match self.try_listing(name) {
+                Err(failure) if failure.may_pass_soon() && tries < TRIES_OF_LISTING => {
+                    std::thread::sleep(Duration::from_secs(failure.wait(tries)));
+                    tries += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn try_listing(&self, name: &HubName) -> std::result::Result<Vec<u8>, Failure> {
         let (owner, model) = name.owner_and_model();
         let mut url = self.address(&["api", "models", owner, model, "revision", &name.revision]);
         url.set_query(Some("blobs=true"));
@@ -153,7 +176,7 @@ impl Client {
             if !may_pass || tries == TRIES {
                 return Err(failure);
             }
-            std::thread::sleep(Duration::from_secs(tries));
+            std::thread::sleep(Duration::from_secs(failure.wait(tries)));
         }
     }
 
@@ -177,7 +200,7 @@ impl Client {
         let answer = self.get(url, begin, None).and_then(|response| Ok((first_byte(&response, begin)?, response)));
         let (mut done, response) = match answer {
             // The server has no such range, so the next try downloads the whole file.
-            Err(Failure::Status(416) | Failure::Wrong(_)) if begin > 0 => {
+            Err(Failure::Status(416, _) | Failure::Wrong(_)) if begin > 0 => {
                 file.set_len(0).map_err(cache)?;
                 return Err(Failure::BrokeOff(format!("expected the file's bytes from {begin} on, found none")));
             }
@@ -233,7 +256,11 @@ impl Client {
                 request = request.header("Authorization", format!("Bearer {token}"));
             }
             let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            let config = request.config().timeout_recv_response(Some(left)).timeout_recv_body(body);
+            let config = request
+                .config()
+                .proxy(self.network.proxy_to(&url))
+                .timeout_recv_response(Some(left))
+                .timeout_recv_body(body);
             let response = config.build().call().map_err(|error| no_answer(&url, error))?;
             match response.status().as_u16() {
                 200 | 206 => return Ok(response),
@@ -241,7 +268,7 @@ impl Client {
                     let location = response.headers().get("Location");
                     url = redirected(&url, location.and_then(|location| location.to_str().ok()))?;
                 }
-                status => return Err(Failure::Status(status)),
+                status => return Err(Failure::Status(status, seconds_to_wait(&response))),
             }
         }
         Err(Failure::Wrong(format!("expected at most {REDIRECTS} redirects, found more")))
@@ -260,6 +287,11 @@ fn redirected(url: &Url, location: Option<&str>) -> std::result::Result<Url, Fai
         let expected = if url.scheme() == "http" { "an http or https address" } else { "an https address" };
         Failure::Wrong(format!("expected a redirect to {expected}, found one to {location:?}"))
     })
+}
+
+/// Returns the seconds of the header `Retry-After`, if it has a number of them.
+fn seconds_to_wait(response: &Response<Body>) -> Option<u64> {
+    response.headers().get("Retry-After")?.to_str().ok()?.trim().parse().ok()
 }
 
 fn is_web(url: &Url) -> bool {

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use self::server::{COMMIT, Files, Hub, ID, Manners, TOKEN};
+use self::server::{At, COMMIT, Files, Hub, ID, Manners, TOKEN};
 use crate::tool::{Folder, Outcome, finish};
 
 const WEIGHTS: &str = "vae/diffusion_pytorch_model.safetensors";
@@ -121,6 +121,88 @@ fn a_warm_cache_needs_no_hub() {
         1,
         &[ID, "not in the cache", "HF_HUB_OFFLINE", "local folder or file"],
     );
+}
+
+#[test]
+fn a_warm_cache_replaces_a_hub_that_answers_with_an_error() {
+    let folder = Folder::new();
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    let name = format!("hf:{ID}/vae@main");
+    run(&folder, &hub.address, &decode(&name)).ok();
+    for status in [401, 403, 404, 429, 500, 503] {
+        let refuses = Hub::start(&[], Manners { refuses: Some(status), ..Manners::default() });
+        let said = run(&folder, &refuses.address, &plan(&name)).ok().stderr;
+        assert!(said.contains("using the cache") && said.contains(&format!("{status}")), "{said}");
+    }
+    // The listing of a commit cannot change, so the hub is not even asked.
+    let refuses = Hub::start(&[], Manners { refuses: Some(500), ..Manners::default() });
+    let said = run(&folder, &refuses.address, &plan(&format!("hf:{ID}/vae@{COMMIT}"))).ok().stderr;
+    assert!(!said.contains("using the cache") && refuses.seen().is_empty(), "{said} {:?}", refuses.seen());
+    // The cache has other files of the repository: the error is that of the hub.
+    let other = format!("hf:{ID}/unet");
+    run(&folder, &refuses.address, &plan(&other)).failed("other files", 1, &[ID, "status 500"]);
+}
+
+#[test]
+fn a_busy_hub_is_asked_again() {
+    let folder = Folder::new();
+    for (at, status, headers) in [
+        (At::Listing, 429, "Retry-After: 0\r\n"),
+        (At::Listing, 503, ""),
+        (At::File, 429, "Retry-After: 1\r\n"),
+        (At::Storage, 408, ""),
+    ] {
+        let busy = Some((at, status, headers));
+        let hub = Hub::start(&repository(&folder), Manners { busy_once: busy, ..Manners::default() });
+        let mut downloads = command(&folder, &hub.address, &plan(&format!("hf:{ID}/vae")));
+        let said = finish(downloads.env("HF_HOME", format!("{at:?}-{status}"))).ok().stderr;
+        assert!(said.contains("downloading"), "{said}");
+    }
+    // Nobody waits for an hour.
+    let busy = Some((At::Listing, 429, "Retry-After: 3600\r\n"));
+    let hub = Hub::start(&repository(&folder), Manners { busy_once: busy, ..Manners::default() });
+    run(&folder, &hub.address, &plan(&format!("hf:{ID}/vae"))).failed("an hour", 1, &[ID, "429"]);
+}
+
+#[test]
+fn the_settings_of_other_tools_count() {
+    let folder = Folder::new();
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    let name = format!("hf:{ID}");
+    let (args, dead) = (plan(&name), "http://127.0.0.1:9");
+    let with = |settings: &[(&str, &str)]| {
+        finish(command(&folder, &hub.address, &args).env("HOME", folder.path("home")).envs(settings.iter().copied()))
+    };
+    with(&[("TRANSFORMERS_OFFLINE", "1")]).failed("offline", 1, &[ID, "not in the cache"]);
+    // The proxy for https is not that of this hub, and some hosts need none.
+    with(&[("HTTP_PROXY", dead)]).failed("a dead proxy", 1, &["no answer"]);
+    with(&[("ALL_PROXY", "socks5://127.0.0.1:9")]).failed("a dead proxy", 1, &["no answer"]);
+    with(&[("ALL_PROXY", "ftp://secret@proxy")]).failed("no proxy", 1, &["ALL_PROXY", "expected", "socks5"]);
+    with(&[("HTTPS_PROXY", dead), ("HF_HUB_CACHE", "~/one")]).ok();
+    let direct = [("http_proxy", dead), ("NO_PROXY", "localhost, 127.0.0.1"), ("HF_HOME", "~")];
+    with(&direct).ok();
+    let there = |cache: &str| folder.path(cache).join(format!("models--{}", ID.replace('/', "--"))).is_dir();
+    assert!(there("home/one") && there("home/hub") && !folder.path("~").exists(), "{:?}", folder.names());
+
+    // A stored token stays here.
+    folder.write("stored", TOKEN.as_bytes());
+    for (off, is_sent) in [("0", true), ("1", false)] {
+        let before = hub.seen().len();
+        with(&[("HF_TOKEN_PATH", "stored"), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", off)]).ok();
+        assert_eq!(hub.seen()[before].contains("with a token"), is_sent, "{:?}", hub.seen());
+    }
+}
+
+#[test]
+fn certificates_of_private_authorities_are_read() {
+    let folder = Folder::new();
+    let name = format!("hf:{ID}");
+    let with = |file: &str| finish(command(&folder, "https://127.0.0.1:9", &plan(&name)).env("SSL_CERT_FILE", file));
+    with("nowhere.pem").failed("no file", 1, &["nowhere.pem"]);
+    folder.write("empty.pem", b"# nothing");
+    with("empty.pem").failed("no certificate", 1, &["empty.pem", "SSL_CERT_FILE", "expected certificates", "none"]);
+    folder.write("some.pem", b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
+    with("some.pem").failed("nobody there", 1, &["no answer from https://127.0.0.1:9"]);
 }
 
 #[test]

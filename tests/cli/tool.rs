@@ -114,7 +114,7 @@ pub(crate) struct Folder {
 }
 
 /// Environment variables with the user's hub settings, which must not reach the command.
-const HUB_SETTINGS: [&str; 8] = [
+const HUB_SETTINGS: [&str; 21] = [
     "HF_HOME",
     "HF_HUB_CACHE",
     "HUGGINGFACE_HUB_CACHE",
@@ -123,6 +123,19 @@ const HUB_SETTINGS: [&str; 8] = [
     "HF_TOKEN_PATH",
     "HF_ENDPOINT",
     "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN",
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
 ];
 
 /// Outcome of a run of the command.

@@ -31,6 +31,8 @@ pub(crate) struct Manners {
     pub(crate) private: bool,
     /// Status with which all requests are answered.
     pub(crate) refuses: Option<u16>,
+    /// Kind of request of which the first is answered with this status and these header lines.
+    pub(crate) busy_once: Option<(At, u16, &'static str)>,
     /// Number of bytes after which the first answer with a large file ends.
     pub(crate) breaks_after: Option<usize>,
     /// True to list wrong file sizes.
@@ -88,6 +90,7 @@ struct Shared {
     files: BTreeMap<String, Vec<u8>>,
     manners: Manners,
     breaks_after: Mutex<Option<usize>>,
+    busy_once: Mutex<Option<(At, u16, &'static str)>>,
     seen: Mutex<Vec<String>>,
     is_over: AtomicBool,
 }
@@ -102,6 +105,7 @@ impl Hub {
             storage: format!("http://localhost:{storage}"),
             files: files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect(),
             breaks_after: Mutex::new(manners.breaks_after),
+            busy_once: Mutex::new(manners.busy_once),
             manners,
             seen: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -177,6 +181,10 @@ impl Shared {
         };
         if let Some((_, reply)) = self.manners.instead.iter().find(|(at, _)| *at == place) {
             return self.reply(stream, &request, reply);
+        }
+        let busy = self.busy_once.lock().unwrap().take_if(|(at, ..)| *at == place);
+        if let Some((_, status, headers)) = busy {
+            return respond(&mut stream, status, headers, b"");
         }
         let is_allowed = !self.manners.private || request.token.as_deref() == Some(&format!("Bearer {TOKEN}"));
         let refused = self.manners.refuses.or((!is_allowed).then_some(401));

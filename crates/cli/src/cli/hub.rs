@@ -20,7 +20,7 @@ pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
     };
     let model = HubModel::find(&name.parse()?, variant, &HubOptions::from_env())?;
     if let Some(why) = model.unreachable() {
-        say(&format!("note: {name}: using the cache, because the hub was not reached: {why}"));
+        say(&format!("note: {name}: using the cache, because the hub did not list the files: {why}"));
     }
     Ok(Some(model))
 }
