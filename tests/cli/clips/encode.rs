@@ -194,6 +194,28 @@ fn notes_of_a_clip_are_about_all_of_its_frames() {
     assert_eq!([y4m("A1:1"), y4m("A0:0")].map(|said| said.contains("square")), [false, false]);
 }
 
+/// Tests that a decode has the frames per second of the encoded clip, unless told otherwise.
+#[test]
+fn the_rate_of_a_clip_is_kept() {
+    let folder = Folder::for_video();
+    let header = "YUV4MPEG2 W8 H8 F30000:1001 Cmono\nFRAME\n";
+    folder.write("one.y4m", &[header.as_bytes(), &[7; 64]].concat());
+    encode(&folder, "one.y4m", &["-o", "latents.safetensors"]);
+    let given = ["decode", "--model", "model", "--latents", "latents.safetensors", "--precision", "f32"];
+    let decode = |more: &[&str]| folder.run(&[&given, more].concat()).ok().stderr;
+    let rate = |file: &str| {
+        let bytes = folder.read(file);
+        String::from_utf8_lossy(&bytes[..60]).split(' ').find(|field| field.starts_with('F')).map(str::to_owned)
+    };
+    let said = decode(&["-o", "kept.y4m"]);
+    assert!(said.contains("note: latents.safetensors: 30000/1001 frames per second"), "{said}");
+    assert_eq!(rate("kept.y4m").as_deref(), Some("F30000:1001"));
+    let said = decode(&["-o", "own.y4m", "--fps", "16"]);
+    assert!(!said.contains("frames per second"), "{said}");
+    assert_eq!(rate("own.y4m").as_deref(), Some("F16:1"));
+    assert!(!decode(&["-o", "frames/%d.png"]).contains("frames per second"));
+}
+
 /// Tests that frames lose their edges, with a note, if their sides are no multiples of 8: 47 x 31
 /// becomes 40 x 24.
 #[test]

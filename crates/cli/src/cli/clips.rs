@@ -7,6 +7,9 @@ use wgvae::internals::clips::TimeFactor;
 use wgvae::{Checkpoint, Direction, Directions, Error, Result};
 use wgvae_media::clip_files::ClipName;
 
+/// Name of the frames per second in the metadata of a clip's latents.
+pub(super) const FPS: &str = "fps";
+
 /// Returns the number of frames for each frame of latents, after checking that the model has all
 /// that clips need in `directions`. `refused` makes the error for a model that is not for video.
 ///

@@ -88,7 +88,8 @@ pub(super) struct DecodeArgs {
     /// family
     #[arg(long)]
     preview_rate: bool,
-    /// Frames per second of a clip, such as 24, 29.97 or 30000/1001 [default: 24]
+    /// Frames per second of a clip, such as 24, 29.97 or 30000/1001 [default: those of the encoded
+    /// clip, if its .safetensors file names them, else 24]
     #[arg(long, value_name = "N")]
     fps: Option<Fps>,
     /// Bits per channel of a clip in .y4m or a video [default: 8; .mov: 10]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use wgvae::{Result, Size};
 
 use super::frame::{FrameSource, PlanarFrame};
+use super::options::Fps;
 use crate::picture::{Remark, middle_begin};
 
 /// A source that yields the middle of each frame of another source.
@@ -34,6 +35,10 @@ impl FrameSource for Cropped {
 
     fn frames(&self) -> Option<u64> {
         self.source.frames()
+    }
+
+    fn fps(&self) -> Option<Fps> {
+        self.source.fps()
     }
 
     fn remarks(&self) -> &[(PathBuf, Remark)] {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use wgvae::{Error, Result, Size};
 
 use super::super::picture::Remark;
+use super::options::Fps;
 
 /// Pixel format that a sink takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,11 @@ pub trait FrameSource: std::fmt::Debug {
 
     /// Returns the number of frames, if it is known before the end.
     fn frames(&self) -> Option<u64>;
+
+    /// Returns the frames per second, if the source names them.
+    fn fps(&self) -> Option<Fps> {
+        None
+    }
 
     /// Returns remarks for the user about what has been read so far, each with its file. More may
     /// be appended by [`Self::next`].

@@ -7,6 +7,7 @@ use wgvae::internals::clips::TimeFactor;
 use wgvae::{Error, Result, Size};
 
 use super::frame::{FrameSource, PlanarFrame};
+use super::options::Fps;
 use crate::picture::Remark;
 
 /// Choice of the frames that are added at the end.
@@ -110,6 +111,10 @@ impl FrameSource for Padded {
 
     fn frames(&self) -> Option<u64> {
         self.source.frames().map(|frames| frames.saturating_add(self.factor.missing(frames)))
+    }
+
+    fn fps(&self) -> Option<Fps> {
+        self.source.fps()
     }
 
     fn remarks(&self) -> &[(PathBuf, Remark)] {

@@ -9,15 +9,16 @@ use wgvae::clips::ClipDecoder;
 use wgvae::files::ByteSource;
 use wgvae::images::{PixelFormat, Pixels};
 use wgvae::internals::clips::{ClipAxes, ClipLatents, TimeFactor};
+use wgvae::internals::safetensors::read_header;
 use wgvae::tiling::TilingKind;
 use wgvae::{
     Checkpoint, DecodeOptions, Direction, Directions, Error, HostTensor, LatentSpace, Latents, LoadOptions, Named,
     Result,
 };
-use wgvae_media::clip_files::{ClipName, Ffmpeg, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
+use wgvae_media::clip_files::{ClipName, Ffmpeg, Fps, Frame, FrameFormat, FrameSink, SinkOptions, create_sink};
 
 use super::DecodeArgs;
-use crate::cli::clips::{check_model, check_once, files};
+use crate::cli::clips::{FPS, check_model, check_once, files};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::latents::say_unscaled;
 use crate::cli::prepare::{load, open_device};
@@ -39,6 +40,7 @@ pub(super) async fn run(
     let config = checkpoint.config();
     let tiling = args.tiles.tiling(args.tiling, config)?;
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
+    let fps = fps(args, name, source.as_ref()).await?;
     let latents =
         ClipLatents::open(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
             .await?;
@@ -54,7 +56,7 @@ pub(super) async fn run(
     let frames = factor.frames(axes.frames).ok_or_else(|| no_such_clip(args, axes, factor))?;
     check_paths(args, &checkpoint, name, frames)?;
     let ffmpeg = Ffmpeg::default();
-    let wanted = SinkOptions { size, frames, fps: args.fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg };
+    let wanted = SinkOptions { size, frames, fps, bits: args.bits, files: interrupt, ffmpeg: &ffmpeg };
     let sink = create_sink(name, wanted)?;
     say_others(name, frames)?;
 
@@ -83,7 +85,7 @@ pub(super) async fn run(
         frames,
         latent_frames: axes.frames,
         size,
-        fps: Some(args.fps.unwrap_or_default()),
+        fps: Some(fps.unwrap_or_default()),
         seconds: start.elapsed().as_secs_f64(),
         facts: json!({ "tiling": tiling_json(tiling, clip.vae().config(), axes.size) }),
     };
@@ -91,6 +93,26 @@ pub(super) async fn run(
     let facts = args.report.iter().map(|path| (path.clone(), report.to_bytes()));
     interrupt.write_all(&facts.collect::<Vec<_>>())?;
     Ok(report.show(args.json, *name == ClipName::Standard))
+}
+
+/// Returns `--fps`, else the frames per second in the metadata of the latents, if the output has
+/// them. A preview has fewer frames than the clip had.
+///
+/// # Errors
+/// [`Error::Input`] for metadata that are no frames per second.
+async fn fps(args: &DecodeArgs, name: &ClipName, latents: &dyn ByteSource) -> Result<Option<Fps>> {
+    if args.fps.is_some() || args.preview_rate || matches!(name, ClipName::Pictures(_) | ClipName::Array(_)) {
+        return Ok(args.fps);
+    }
+    let header = read_header(latents).await.ok();
+    let Some(text) = header.and_then(|header| header.metadata.get(FPS).cloned()) else { return Ok(None) };
+    let wrong = |expected: String| {
+        let what = format!("\"{FPS}\" in the metadata of {}", latents.name());
+        Error::input(what, format!("{expected}; --fps replaces it"), format!("{text:?}"))
+    };
+    let fps: Fps = text.parse().map_err(wrong)?;
+    note(&args.latents, &format!("{fps} frames per second, as its metadata say; --fps replaces it"));
+    Ok(Some(fps))
 }
 
 /// State of a running decode.

@@ -15,7 +15,7 @@ use wgvae_media::clip_files::{
 use wgvae_media::picture::Remark;
 
 use super::EncodeArgs;
-use crate::cli::clips::{check_model, check_once};
+use crate::cli::clips::{FPS, check_model, check_once};
 use crate::cli::images::{Source, say_range};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::latents_output::MOMENTS;
@@ -47,7 +47,9 @@ pub(super) async fn run(args: &EncodeArgs, name: &ClipName, interrupt: &Interrup
     let source = open(args, name, factor, checkpoint.config().image_step(args.space()))?;
     let told = source.remarks().len();
     let (size, latents) = (source.size(), source.frames().and_then(|frames| factor.latents(frames)));
-    let writer = writer(args, &checkpoint, size, latents, interrupt)?;
+    let facts = source.fps().map(|fps| (FPS, fps.to_string()));
+    let facts = args.facts(&checkpoint).into_iter().chain(facts).collect();
+    let writer = writer(args, &checkpoint, (size, latents), facts, interrupt)?;
 
     let device = open_device(&args.device, &args.elements).await?;
     let clip_latents = latents.and_then(|latents| u32::try_from(latents).ok()).or(args.clip_latents);
@@ -159,15 +161,15 @@ fn say_remarks(remarks: &[(PathBuf, Remark)]) {
 }
 
 /// Creates the writer for frames of `size` pixels. `latents` is the number of frames of latents, if
-/// known.
+/// known, and `facts` are metadata.
 fn writer<'a>(
     args: &EncodeArgs,
     checkpoint: &Checkpoint,
-    size: Size,
-    latents: Option<u64>,
+    (size, latents): (Size, Option<u64>),
+    facts: Vec<(&'static str, String)>,
     interrupt: &'a Interrupt,
 ) -> Result<LatentsWriter<'a>> {
-    let (config, facts) = (checkpoint.config(), args.facts(checkpoint));
+    let config = checkpoint.config();
     let (channels, format) = if args.moments {
         (encoded_channels(config), ArrayFormat::of(&args.output, MOMENTS, facts.into_iter().collect())?)
     } else {

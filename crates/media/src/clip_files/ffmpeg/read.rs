@@ -9,6 +9,7 @@ use std::time::Duration;
 use wgvae::{Error, Result, Size};
 
 use super::super::frame::{FrameSource, PlanarFrame};
+use super::super::options::Fps;
 use super::super::y4m::Y4mSource;
 use super::patient_reader::PatientReader;
 use super::probe::Probe;
@@ -111,6 +112,10 @@ impl FrameSource for FfmpegSource {
 
     fn frames(&self) -> Option<u64> {
         None
+    }
+
+    fn fps(&self) -> Option<Fps> {
+        self.frames.fps()
     }
 
     fn remarks(&self) -> &[(PathBuf, Remark)] {

@@ -8,7 +8,7 @@ use wgvae::{Error, Result, Size};
 
 use super::super::bt709::Quantiser;
 use super::super::chroma::Siting;
-use super::super::options::Bits;
+use super::super::options::{Bits, Fps};
 
 /// Longest first line that the `y4m` crate accepts, in bytes with the line end.
 const MOST_BYTES: u64 = 1024;
@@ -73,6 +73,8 @@ pub(super) struct Header {
     pub(super) quantiser: Quantiser,
     /// Width and height of a pixel as shown, unless it is a square or they are not known.
     pub(super) aspect: Option<(u32, u32)>,
+    /// Frames per second, unless they are not known (`0:0`).
+    pub(super) fps: Option<Fps>,
 }
 
 impl Header {
@@ -119,7 +121,8 @@ impl Header {
         let is_full = text.split(' ').any(|field| field == "XCOLORRANGE=FULL");
         let quantiser = if is_full { Quantiser::full(layout.bits) } else { Quantiser::limited(layout.bits) };
         let aspect = last('A').and_then(stretched);
-        Ok(Self { size, layout, quantiser, aspect, line })
+        let fps = last('F').and_then(|fps| fps.replace(':', "/").parse().ok());
+        Ok(Self { size, layout, quantiser, aspect, fps, line })
     }
 }
 

@@ -11,7 +11,7 @@ use y4m::{Decoder, Limits};
 
 use super::super::chroma::expand;
 use super::super::frame::{FrameSource, PlanarFrame};
-use super::super::options::Bits;
+use super::super::options::{Bits, Fps};
 use super::header::Header;
 use crate::picture::{Remark, check_memory};
 
@@ -91,6 +91,10 @@ impl FrameSource for Y4mSource {
 
     fn frames(&self) -> Option<u64> {
         self.frames
+    }
+
+    fn fps(&self) -> Option<Fps> {
+        self.header.fps
     }
 
     fn remarks(&self) -> &[(PathBuf, Remark)] {
