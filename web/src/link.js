@@ -191,7 +191,8 @@ export class Link {
    * @param {Held} held
    */
   #packSignal(signal, held) {
-    const name = `${(this.#last += 1)}`;
+    // The other side offers a task by this name, where a number is one of its own names.
+    const name = `signal ${(this.#last += 1)}`;
     const tell = (/** @type {boolean} */ isAborted) => this.#send({ tell: name, parameters: [isAborted] });
     const abort = () => tell(true);
     signal.addEventListener('abort', abort);
