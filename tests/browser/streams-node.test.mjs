@@ -149,6 +149,19 @@ describe('a clip', () => {
   });
   beforeEach(() => progress.clear());
 
+  /** Returns the clip's latents as a file. */
+  function file() {
+    const { shape: [, channels, , height, width] } = parts[0];
+    const plane = height * width;
+    const data = new Float32Array(channels * parts.length * plane);
+    parts.forEach((part, at) => {
+      for (let channel = 0; channel < channels; channel += 1) {
+        data.set(part.data.subarray(channel * plane, (channel + 1) * plane), (channel * parts.length + at) * plane);
+      }
+    });
+    return new Blob([writeSafetensors([['latents', { data, shape: [1, channels, parts.length, height, width] }]])]);
+  }
+
   /** Waits until the memory of a clip is free. @param {number} held */
   async function freed(held) {
     for (const end = Date.now() + 60_000; vae.ledger().current !== held && Date.now() < end; ) await sleep(5);
@@ -184,18 +197,41 @@ describe('a clip', () => {
   for (const place of ['here', 'worker']) {
     it(`is freed with its model, though nobody goes on with it: ${place}`, async () => {
       const model = await (place === 'here' ? wgvae.createVae(options) : client.createVae({ ...options, worker }));
-      const decoding = model.clip(parts, { output: 'raw' });
-      const encoding = model.encodeClip(PICTURES);
-      await Promise.all([decoding.next(), encoding.next()]);
+      const clips = [model.clip(parts, { output: 'raw' }), model.clip(file(), { output: 'raw' }), model.encodeClip(PICTURES)];
+      await Promise.all(clips.map((clip) => clip.next()));
       assert.ok((await model.ledger()).current > 0);
       await model.destroy();
       assert.equal((await model.ledger()).current, 0);
-      for (const clip of [decoding, encoding]) {
+      for (const clip of clips) {
         await assert.rejects(clip.next(), { code: 'destroyed' });
         await clip.return(undefined);
       }
+      // Another model of the thread is not affected.
+      const found = await all((place === 'here' ? vae : models.worker).clip(file(), { output: 'raw' }));
+      assert.deepEqual(found.map(({ data }) => [...data]), frames);
     });
   }
+
+  it('does not hurt other models if its own is destroyed while it opens from a file', async () => {
+    // Each read of the file in turn waits until the model is gone. The last is of the first frame.
+    let hasOpened = false;
+    for (let late = 0; !hasOpened; late += 1) {
+      const model = await wgvae.createVae({ ...options, onProgress: ({ phase }) => { hasOpened ||= phase === 'decode'; } });
+      const latents = file();
+      let reads = 0;
+      const slice = latents.slice.bind(latents);
+      latents.slice = (...range) => {
+        const part = slice(...range);
+        const read = part.arrayBuffer.bind(part);
+        return Object.assign(part, { arrayBuffer: async () => ((reads++ === late) && await model.destroy(), read()) });
+      };
+      const first = await model.clip(latents, { output: 'raw' }).next().catch((error) => error.code);
+      if (!hasOpened) assert.equal(first, 'destroyed', `read ${late}`);
+      await sleep(5);
+      assert.equal((await all(vae.clip(file(), { output: 'raw' }))).length, frames.length, `read ${late}`);
+      await model.destroy();
+    }
+  });
 
   it('leaves nothing of a model that is gone in a worker, though it is paused', async () => {
     const used = async () => {

@@ -38,7 +38,8 @@ export function partsOf(input) {
  * @param {import('./sources.js').Access} access
  * @returns {Promise<ClipFrames>}
  */
-export async function openClipLatents({ wasm, engine, info }, input, parts, access) {
+export async function openClipLatents(loaded, input, parts, access) {
+  const { wasm, info } = loaded;
   const channels = info.latent_channels;
   if (parts) return { ...await ofParts(wasm, parts, access.signal, channels), count: framesOf(input) };
   const array = await arrayOf(input);
@@ -46,6 +47,9 @@ export async function openClipLatents({ wasm, engine, info }, input, parts, acce
   const source = await openSource(/** @type {import('./index.js').FileInput} */ (input), access, { what: 'latents' });
   try {
     const latents = await wasm.ClipLatents.open(source, channels);
+    // The model may have ended meanwhile, and its planner with it.
+    if (access.signal.aborted) latents.free();
+    access.signal.throwIfAborted();
     const [, frames, height, width] = latents.shape();
     /** Settles when nothing is being read. @type {Promise<unknown>} */
     let idle = Promise.resolve();
@@ -59,7 +63,7 @@ export async function openClipLatents({ wasm, engine, info }, input, parts, acce
       latents.free();
       source.release?.();
     };
-    return { width, height, unscaled: latents.areUnscaled(engine.planner), count: frames, next: each(frames, read), free };
+    return { width, height, unscaled: latents.areUnscaled(loaded.engine.planner), count: frames, next: each(frames, read), free };
   } catch (error) {
     source.release?.();
     throw error;

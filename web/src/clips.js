@@ -88,6 +88,8 @@ export class Clips {
       // Read before the decode's turn: latents may come from an encode, which waits for its own
       // turn.
       for (;;) {
+        // A model that ended has freed the latents.
+        signal.throwIfAborted();
         const part = await latents.next() ?? undefined;
         const decoded = part
           ? await run.part('decode', part, (vae, clip, cancel, listener) => vae.decodePart(clip, part, moduleOptions(), cancel, listener))
