@@ -170,6 +170,31 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     assert.deepEqual(found, { code: 'device-lost', encoding: 'device-lost', parts: 2, isSame: true, left: 0 });
   });
 
+  it('begins a clip on a new device also if all its states are on the host', async () => {
+    const found = await session.run(async (folder) => {
+      const vae = await lab.openVae(folder, { precision: 'f32', clips: true, parking: 'on', memoryBudget: 1 });
+      const [latents, size] = [`${folder}latents.safetensors`, { width: 40, height: 24 }];
+      const decode = { memoryBudget: await lab.smallestBudget((memoryBudget) => vae.planClip({ ...size, output: 'raw', memoryBudget })) };
+      const encode = { memoryBudget: await lab.smallestBudget((memoryBudget) => vae.planEncodeClip({ ...size, memoryBudget })) };
+      const pictures = Array.from({ length: 5 }, () => lab.noise(40, 24));
+      const wanted = await lab.clip(vae, latents, decode);
+      // Not while a clip is in progress, nor before the loss is known.
+      const lose = async () => {
+        const { device } = vae;
+        device.destroy();
+        await device.lost;
+      };
+      await lose();
+      const again = await lab.outcome(lab.clip(vae, latents, decode));
+      await lose();
+      const encoded = await lab.outcome(lab.encodeClip(vae, pictures, encode));
+      await vae.destroy();
+      const isSame = wanted.frames.every((frame, index) => lab.isSame(frame, again.value?.frames[index] ?? []));
+      return { codes: [again, encoded].map(({ error }) => error?.code ?? 'done'), isSame, left: lab.gpu.liveBytes() };
+    }, folder());
+    assert.deepEqual(found, { codes: ['done', 'done'], isSame: true, left: 0 });
+  });
+
   it('takes arrays, gives bitmaps and ImageData, and frees everything when nobody goes on', async () => {
     const found = await session.run(async (folder) => {
       const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });

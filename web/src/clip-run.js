@@ -55,6 +55,8 @@ export class ClipRun {
       // No state is on a device yet: after a loss it begins on the new one.
       return await loaded.run(options, true, async (signal) => {
         const { engine } = loaded;
+        // With all states on the host, a clip begins on a lost device too, and then fails.
+        if (engine.isLost) throw new WgvaeError('device-lost', 'the GPU device was lost before the clip began');
         const clip = await begin(engine.vae);
         // The caller has aborted and does not wait for it.
         if (signal.aborted) clip.free();

@@ -13,6 +13,8 @@ import { deviceLost, isLoss } from './loss.js';
 
 export class Engine {
   #opened;
+  /** True once the loss of the device is known. */
+  isLost = false;
 
   /**
    * @param {Opened} opened
@@ -24,6 +26,7 @@ export class Engine {
     this.vae = vae;
     this.planner = vae.planner();
     this.device = opened.device;
+    opened.device?.lost.then(() => { this.isLost = true; });
     this.adapter = opened.handle.adapter();
     /** Undefined on the CPU. */
     this.canvases = opened.device && new Canvases(opened.device);
