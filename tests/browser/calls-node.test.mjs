@@ -19,7 +19,7 @@ describe('two sides of a port', async () => {
   for (const port of [port1, port2]) port.start();
   after(() => port1.close());
 
-  far.offer('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('aborted'))));
+  far.offer('wait', (/** @type {{ signal: AbortSignal }} */ { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('aborted'))));
   far.offer('hold', () => 'held');
   far.offer('count', () => (async function* () {
     yield* [1, 2, 3];

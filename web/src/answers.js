@@ -42,7 +42,12 @@ export function corsAdvice(url) {
 /** @param {URL | string} url */
 function isForeign(url) {
   const here = globalThis.location;
-  return here !== undefined && URL.canParse(url, here.href) && new URL(url, here.href).origin !== here.origin;
+  try {
+    return here !== undefined && new URL(url, here.href).origin !== here.origin;
+  } catch {
+    // No address at all.
+    return false;
+  }
 }
 
 /**

@@ -6,6 +6,7 @@
 import { body, checkRange, checkType, contentRange, lengthOf, nameOf, refused, unanswered, validators } from './answers.js';
 import { openCachedFile } from './cache.js';
 import { kindOf, mismatch, WgvaeError } from './errors.js';
+import { either } from './queue.js';
 import { groupReads, ReadAhead } from './read-ahead.js';
 import { mayPass, withRetries } from './retry.js';
 import { openStream } from './stream.js';
@@ -153,7 +154,7 @@ class HttpSource {
    * @param {number} length
    */
   #fetch(offset, length) {
-    const signal = AbortSignal.any([this.#access.signal, this.#reading.signal]);
+    const signal = either(this.#access.signal, this.#reading.signal);
     const ask = () => withRetries(() => this.#fetchRange(offset, length, signal), signal, this.#access.notify);
     return this.#cached ? this.#cached.getOr(offset, length, ask) : ask();
   }

@@ -6,7 +6,7 @@ import { wgvaeError } from './errors.js';
 import { guarded } from './listener.js';
 import { openFiles, readsOf } from './model.js';
 import { checkOptions, OF_MODELS } from './options.js';
-import { orAborted } from './queue.js';
+import { either, orAborted } from './queue.js';
 import { Access, remembering } from './sources.js';
 import { startWasm } from './wasm.js';
 
@@ -22,7 +22,7 @@ export async function inspect(options) {
   callers.throwIfAborted();
   try {
     const wasm = await orAborted(startWasm(options.wasm), callers);
-    const signal = AbortSignal.any([callers, wasm.broken]);
+    const signal = either(callers, wasm.broken);
     return await orAborted(look(wasm, options, signal), signal);
   } catch (error) {
     throw wgvaeError(error);

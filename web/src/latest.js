@@ -2,6 +2,7 @@
 // Calls of which only the latest counts, such as previews of a picture in the making.
 
 import { WgvaeError } from './errors.js';
+import { either } from './queue.js';
 
 /** Longest side of a preview, pixels. */
 export const MAX_SIDE = 512;
@@ -19,7 +20,7 @@ export class Latest {
   begin(callers) {
     this.#last?.abort(replaced());
     this.#last = new AbortController();
-    return callers ? AbortSignal.any([callers, this.#last.signal]) : this.#last.signal;
+    return either(callers, this.#last.signal);
   }
 }
 

@@ -80,10 +80,29 @@ export function whenAborted(signal, call) {
 }
 
 /**
- * Returns a signal that aborts with either.
+ * Returns a signal that aborts with either, for the reason of the first to abort.
  * @param {AbortSignal | undefined} first
  * @param {AbortSignal} second
  */
 export function either(first, second) {
-  return first ? AbortSignal.any([first, second]) : second;
+  if (!first) return second;
+  // Browsers have WebAssembly's SIMD for longer than this function.
+  if ('any' in AbortSignal) return AbortSignal.any([first, second]);
+  const both = new AbortController();
+  const [aborted] = [first, second].filter((signal) => signal.aborted);
+  if (aborted) both.abort(aborted.reason);
+  else follow(both, [first, second]);
+  return both.signal;
+}
+
+/**
+ * Aborts the controller with the first of the signals.
+ * @param {AbortController} controller
+ * @param {AbortSignal[]} signals
+ */
+function follow(controller, signals) {
+  const leaves = signals.map((signal) => whenAborted(signal, () => {
+    for (const leave of leaves) leave();
+    controller.abort(signal.reason);
+  }));
 }

@@ -6,7 +6,7 @@ import { mismatch, wgvaeError } from './errors.js';
 import { guarded } from './listener.js';
 import { openFiles, readsOf } from './model.js';
 import { checkOptions, pick } from './options.js';
-import { orAborted } from './queue.js';
+import { either, orAborted } from './queue.js';
 import { Access, openSource, remembering } from './sources.js';
 import { startWasm } from './wasm.js';
 
@@ -27,7 +27,7 @@ export async function selftest(options) {
     checkBrowser(options);
     if (/** @type {any} */ (options).device !== undefined) throw mismatch('input', 'device', 'none, because a self-test opens devices of its own', 'one');
     const wasm = await orAborted(startWasm(options.wasm), callers);
-    const signal = AbortSignal.any([callers, wasm.broken]);
+    const signal = either(callers, wasm.broken);
     return await orAborted(run(wasm, options, signal), signal);
   } catch (error) {
     throw wgvaeError(error);

@@ -6,7 +6,7 @@ import { wgvaeError } from './errors.js';
 import { hearingOfKernels } from './listener.js';
 import { deviceLost, isLoss } from './loss.js';
 import { checkOptions, checkValue, FLAG, pick } from './options.js';
-import { orAborted } from './queue.js';
+import { either, orAborted } from './queue.js';
 import { rememberKernels } from './tuned.js';
 import { startWasm } from './wasm.js';
 
@@ -27,7 +27,7 @@ export async function tune(options = {}) {
     checkBrowser(options);
     if (options.device) checkValue('device', options.device, [isDevice, 'a GPUDevice, or none']);
     const wasm = await orAborted(startWasm(options.wasm), callers);
-    return await orAborted(measure(wasm, options, callers), AbortSignal.any([callers, wasm.broken]));
+    return await orAborted(measure(wasm, options, callers), either(callers, wasm.broken));
   } catch (error) {
     throw wgvaeError(error);
   }
