@@ -76,6 +76,22 @@ inBrowsers({ clips: [MODEL], models: [TOY] }, (session) => {
     await checkFolder(page, session);
     assert.deepEqual(session.complaints(), []);
   });
+
+  it('decodes a clip within the budget that was offered, though the model was opened with less', async () => {
+    const folder = session.model(`${MODEL}/`);
+    const query = new URLSearchParams({ model: `${folder}both.safetensors`, config: `${folder}config.json`, latents: `${folder}latents.safetensors`, precision: 'f32', budget: '0.001' });
+    const page = await session.open(`/?${query}`);
+    await page.waitForFunction(() => document.body.dataset.problem === 'budget');
+    const [, smallest] = /smallest budget found is (\d+) MiB/.exec(await text(page, 'problem')) ?? [];
+    await page.$eval('#budget', (field, smallest) => {
+      /** @type {HTMLInputElement} */ (field).value = smallest;
+      field.dispatchEvent(new Event('change'));
+    }, smallest);
+    assert.equal(await reach(page, 'ready'), 'ready', `${smallest} MiB`);
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.match(await text(page, 'player-kept'), /^17 frames kept/);
+  });
 });
 
 inBrowsers({ clips: [MODEL], models: [TOY], device: 'cpu' }, (session) => {

@@ -22,13 +22,13 @@ import { tell } from './tell.js';
  * Decodes a clip.
  * @param {Decoder} decoder
  * @param {{ latents: import('../src/index.js').ClipInput, name: string, size:
- * import('./news.js').Size, frames: number }} clip
+ * import('./news.js').Size, frames: number, after: number }} clip `after`: parts after that of the
+ * last latent
  * @param {Options} options
  */
-export async function decodeClip(decoder, { latents, name, size, frames }, options) {
+export async function decodeClip(decoder, { latents, name, size, frames, after }, options) {
   tell({ type: 'clip', name, size, count: frames, isRoundTrip: false });
   const tally = new Tally('decode', decoder, options.onProgress);
-  const after = await partsAfter(decoder, size);
   for await (const blob of decoder.clip(latents, { ...options, output: 'blob', onProgress: tally.progress(frames, after) })) {
     tally.add(1);
     tell({ type: 'frame', blob });
@@ -39,12 +39,12 @@ export async function decodeClip(decoder, { latents, name, size, frames }, optio
 /**
  * Encodes pictures and decodes the resulting latents.
  * @param {Vae} vae
- * @param {{ footage: import('./news.js').Footage, name: string, size: import('./news.js').Size }}
- * clip
+ * @param {{ footage: import('./news.js').Footage, name: string, size: import('./news.js').Size,
+ * after: number }} clip `after`: parts of the decode after that of the last latent
  * @param {Options & { onDecode: () => void }} options `onDecode` is called when all pictures are
  * encoded
  */
-export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDecode, ...options }) {
+export async function encodeAndDecodeClip(vae, { footage, name, size, after }, { onDecode, ...options }) {
   checkComparable(vae.info);
   const factor = vae.info.pixels_per_latent;
   remarks(footage, factor).forEach((notice) => tell({ type: 'notice', notice }));
@@ -75,7 +75,6 @@ export async function encodeAndDecodeClip(vae, { footage, name, size }, { onDeco
   tell({ type: 'clip', name, size, count, rate: footage.rate, isRoundTrip: true });
   const decoding = new Tally('decode', vae, options.onProgress);
   const likeness = new Psnr();
-  const after = await partsAfter(vae, size);
   for await (const image of vae.clip(parts, { ...options, clipLatents: parts.length, output: 'image-data', onProgress: decoding.progress(count, after) })) {
     // Frames after the last original are padding of the encode.
     const original = originals[decoding.frames];
@@ -117,15 +116,6 @@ function remarks({ found, count, size }, factor) {
   const borders = `frames of ${size.width}x${size.height} pixels are encoded without their borders, as ${width}x${height}: the model takes multiples of ${factor}`;
   if (isCropped) notices.push({ code: 'cropped', message: borders });
   return notices;
-}
-
-/**
- * Returns the number of parts of a decode after that of the last latent.
- * @param {Decoder} model
- * @param {import('./news.js').Size} size of a frame
- */
-async function partsAfter(model, size) {
-  return (await model.planClip({ ...size, output: 'image-data' })).parts_after;
 }
 
 /** Sum of the reports of a clip's parts. */

@@ -430,9 +430,10 @@ async function make(signal) {
   tell({ type: 'work', stages: stagesOf(plans.map((planned) => planned.operation)), continues: true });
   setState(operation === 'encode' ? 'encoding' : 'decoding');
   if (last.frames !== undefined) {
-    const size = { width: last.plan.width, height: last.plan.height };
-    const encodes = vae && input.footage && encodeAndDecodeClip(vae, { footage: input.footage, name, size }, { ...options, onDecode });
-    const outcomes = await (encodes ?? decodeClip(decoder, { latents: input.file, name, size, frames: last.frames }, options));
+    const { width, height, parts_after: after } = last.plan;
+    const clip = { name, size: { width, height }, after };
+    const encodes = vae && input.footage && encodeAndDecodeClip(vae, { ...clip, footage: input.footage }, { ...options, onDecode });
+    const outcomes = await (encodes ?? decodeClip(decoder, { ...clip, latents: input.file, frames: last.frames }, options));
     signal.throwIfAborted();
     tell({ type: 'clip-outcomes', outcomes, info: decoder.info });
   } else {
