@@ -236,6 +236,11 @@ inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
     await choose(page, 'open-file', notes);
     await page.waitForFunction(() => document.body.dataset.problem === 'format');
     assert.match(await text(page, 'problem'), /notes\.txt: neither a model nor latents/);
+    assert.equal(await page.$eval('#decode', (button) => /** @type {HTMLButtonElement} */ (button).disabled), false);
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done'), 'done');
+    assert.match(await text(page, 'status'), /^Decoded 88 × 40 pixels/);
+    assert.equal(await text(page, 'problem'), '');
     await choose(page, 'open-file', join(session.folder, MODEL, 'latents.safetensors'));
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 88 × 40 pixels');
   });

@@ -234,8 +234,10 @@ async function introduce() {
  * @param {AbortSignal} signal
  */
 async function takeUp(choice, signal) {
-  const sorted = !choice.files ? choice : await ask('sortFiles', choice.files, choice.kind).catch((error) => {
+  const sorted = !choice.files ? choice : await ask('sortFiles', choice.files, choice.kind).catch(async (error) => {
     choices.shift();
+    // The open files stay, and may be decoded beside the error.
+    if (choices.length === 0 && decoder && input) await prepare(signal).catch(() => {});
     throw error;
   });
   signal.throwIfAborted();
