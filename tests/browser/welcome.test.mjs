@@ -245,6 +245,22 @@ inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
     await page.waitForFunction(() => document.querySelector('#status')?.textContent === 'Ready to decode 88 × 40 pixels');
   });
 
+  it('forgets a choice that is cancelled before it is taken up, and keeps what is open', async () => {
+    const page = await openSmall(session);
+    await page.evaluate(() => {
+      const find = (/** @type {string} */ selector) => /** @type {any} */ (document.querySelector(selector));
+      const files = new DataTransfer();
+      files.items.add(new File(['latents'], 'mine.npy'));
+      Object.assign(find('#input-file'), { files: files.files }).dispatchEvent(new Event('change'));
+      find('#cancel').click();
+    });
+    assert.equal(await reach(page, 'ready', 'idle', 'failed'), 'ready', await text(page, 'problem'));
+    await page.click('#decode');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    assert.match(await text(page, 'status'), /^Decoded 88 × 40 pixels/);
+    assert.equal(await text(page, 'input-name'), 'latents.safetensors');
+  });
+
   it('shows an example on the page of memory reports, until there are others', async () => {
     const page = await session.open('/reports.html');
     await page.waitForSelector('#reports-plots svg');

@@ -145,11 +145,15 @@ export function compare(tiles) {
 }
 
 export function cancel() {
+  const isChoosing = choices.length > 0;
+  choices.length = 0;
   wantsDecode = false;
   wantedTiles = undefined;
   // The worker may take a while to stop.
   tell({ type: 'stopping' });
   running.abort();
+  // The files that were open before the choice may be decoded.
+  if (isChoosing && decoder && input) begin();
 }
 
 /** Runs beside the work in progress. */
