@@ -77,14 +77,15 @@ export class Decoding {
   /**
    * @param {LatentsInput} input
    * @param {{ signal?: AbortSignal }} [options]
+   * @param {boolean} [isKept] false if no later decode can have the same object
    * @returns {Promise<any>}
    */
-  async shapeOf(input, options = {}) {
+  async shapeOf(input, options = {}, isKept = isFile(input)) {
     this.#loaded.throwIfDestroyed();
     checkOptions(options, { signal: SIGNAL });
     const signal = this.#loaded.signalOf(options.signal);
     try {
-      return await orAborted(this.#readShape(latentsNow(input), signal), signal);
+      return await orAborted(this.#readShape(latentsNow(input), signal, isKept), signal);
     } catch (error) {
       throw wgvaeError(error);
     }
@@ -206,11 +207,12 @@ export class Decoding {
   /**
    * @param {LatentsInput} input
    * @param {AbortSignal} signal
+   * @param {boolean} isKept true to keep the latents for the next decode
    */
-  async #readShape(input, signal) {
+  async #readShape(input, signal, isKept) {
     const latents = await this.#openLatents(input, signal);
     const shape = [...latents.shape()];
-    if (isFile(input) && !signal.aborted) this.#keep({ input: keyOf(input), latents });
+    if (isKept && !signal.aborted) this.#keep({ input: keyOf(input), latents });
     else latents.free();
     return shape;
   }

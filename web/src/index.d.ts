@@ -657,7 +657,7 @@ export interface Decoder extends LoadedModel {
   /**
    * Returns the shape of latents, [n, c, h, w]; the n of [n, c, layers, h, w] is n * layers. For
    * `plan`, multiply h and w by `info.decoded_pixels_per_latent`. A file is read whole, and kept
-   * for the next decode of the same Blob or address.
+   * for the next decode of the same Blob or address; by `wgvae/worker`, of the same address.
    */
   shapeOf(latents: LatentsInput, options?: { signal?: AbortSignal }): Promise<[number, number, number, number]>;
   /**

@@ -82,9 +82,10 @@ class Decoder extends Model {
   /**
    * @param {import('./index.js').LatentsInput} latents
    * @param {{ signal?: AbortSignal }} [options]
+   * @param {boolean} [isKept] see `Decoding.shapeOf`
    */
-  shapeOf(latents, options) {
-    return this.#decoding.shapeOf(latents, options);
+  shapeOf(latents, options, isKept) {
+    return this.#decoding.shapeOf(latents, options, isKept);
   }
 
   /**

@@ -10,6 +10,7 @@ import { closing, isIterable } from './iterate.js';
 import { Link } from './link.js';
 import { planFor } from './plan-for.js';
 import { preview } from './preview.js';
+import { isBlob } from './realms.js';
 import { selftest } from './selftest.js';
 import { isSupported } from './support.js';
 import { tune } from './tune.js';
@@ -43,6 +44,8 @@ link.offer('ask', async (/** @type {number} */ id, /** @type {string} */ method,
   if (method === 'bitmap') return { value: await bitmapOf(model) };
   if (!METHODS.includes(method) || typeof model?.[method] !== 'function') throw mismatch('input', 'model', `one that can ${method}`, 'one that was created for something else');
   const [input, ...others] = parameters;
+  // Each message brings a copy of its Blob.
+  if (method === 'shapeOf' && isBlob(input)) parameters[2] = false;
   if (GENERATORS.includes(method)) return { value: reported(model, model[method](owned(input), ...others)) };
   try {
     const value = await model[method](...parameters);
