@@ -136,6 +136,33 @@ describe('many models and calls at once', () => {
   });
 });
 
+describe('a preview without a model', () => {
+  const latents = { data: fill('preview', 4 * 6, 0, 1), shape: [1, 4, 2, 3] };
+
+  it('ends by an abort, though its latents never come', async () => {
+    const [controller, reason] = [new AbortController(), new Error('enough')];
+    const options = { family: 'sd15', signal: controller.signal };
+    const file = new Blob([writeSafetensors([['latents', latents]])]);
+    /** @type {Promise<void>} */
+    const read = new Promise((resolve) => {
+      file.slice = () => Object.assign(new Blob(), { arrayBuffer: () => (resolve(), new Promise(() => {})) });
+    });
+    const waiting = wgvae.preview(file, options);
+    await read;
+    controller.abort(reason);
+    await assert.rejects(waiting, reason);
+    await assert.rejects(wgvae.preview(latents, options), reason);
+    assert.equal(getEventListeners(controller.signal, 'abort').length, 0);
+  });
+
+  it('ends by an abort in the same turn', async () => {
+    const [controller, reason] = [new AbortController(), new Error('enough')];
+    const made = wgvae.preview(latents, { family: 'sd15', signal: controller.signal });
+    controller.abort(reason);
+    await assert.rejects(made, reason);
+  });
+});
+
 describe('bytes of RGBA', () => {
   it('are read from each array of bytes, as they were at the call', async () => {
     const [width, height] = [32, 24];
