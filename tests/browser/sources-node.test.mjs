@@ -67,6 +67,26 @@ describe('the length of an answer', () => {
   });
 });
 
+describe('a range that does not tell the length of its file', () => {
+  /** Opens a file whose length only HEAD tells, by these answers. @param {Response[]} answers */
+  const open = (...answers) => {
+    const fetch = async (/** @type {string | URL} */ _, /** @type {RequestInit | undefined} */ init) => (
+      init?.method === 'HEAD' ? answers.shift() ?? assert.fail('asked too often') : new Response(new Uint8Array(8), { status: 206 }));
+    return openUrl(URL_OF_A_FILE, new Access(new AbortController().signal, () => {}, false, fetch));
+  };
+
+  it('is asked for again if the server is busy', async () => {
+    const busy = new Response(null, { status: 503, statusText: 'Service Unavailable' });
+    assert.equal((await open(busy, new Response(null, { headers: { 'Content-Length': '8' } }))).length, 8);
+  });
+
+  it('is an error that says why', async () => {
+    const failure = (/** @type {Response} */ answer) => open(answer).then(() => 'opened', ({ code, status, message }) => [code, status, message.replace(`${URL_OF_A_FILE}: `, '')]);
+    assert.deepEqual(await failure(new Response(null, { status: 405, statusText: 'Method Not Allowed' })), ['http', 405, 'expected status 200 to HEAD, found 405 Method Not Allowed']);
+    assert.deepEqual(await failure(new Response(null)), ['http', undefined, 'expected an answer that tells the length of the file, found none']);
+  });
+});
+
 describe('no answer', () => {
   it('of another origin may be its ban on reading, and the error says what to do', async (t) => {
     t.after(() => Reflect.deleteProperty(globalThis, 'location'));

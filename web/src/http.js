@@ -273,7 +273,8 @@ async function requestWhole(url, access) {
  */
 async function lengthByHead(url, access) {
   const response = await request(url, access, {}, { method: 'HEAD' });
+  if (!response.ok) throw await refused(url, response, '200 to HEAD');
   const length = Number(response.headers.get('Content-Length') ?? NaN);
-  if (response.ok && Number.isSafeInteger(length)) return length;
+  if (Number.isSafeInteger(length)) return length;
   throw mismatch('http', `${url}`, 'an answer that tells the length of the file', 'none');
 }
