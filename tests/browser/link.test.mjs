@@ -96,6 +96,13 @@ inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
     await page.waitForFunction(() => !location.search.includes('latents='));
     await page.click('#copy-link');
     await page.waitForFunction(() => document.querySelector('#said')?.textContent?.startsWith('Without the latents'));
+    // The example replaces the file.
+    await page.click('#example-picture');
+    assert.equal(await reach(page, 'done', 'failed'), 'done', await text(page, 'problem'));
+    await page.$eval('#said', (said) => { said.textContent = ''; });
+    await page.click('#copy-link');
+    await page.waitForFunction(() => document.querySelector('#said')?.textContent);
+    assert.equal(await page.$eval('#said', (said) => said.textContent), 'The link is copied.');
   });
 
   it('copies lines for other tools, and all links lead somewhere', async () => {

@@ -50,6 +50,14 @@ export class Link {
     this.set(kind === 'model' ? { model: undefined, config: undefined } : { latents: undefined, index: undefined });
   }
 
+  /**
+   * Forgets files of the user that something else has replaced.
+   * @param {'model' | 'input'} kind
+   */
+  leaveFiles(kind) {
+    this.#files.delete(kind);
+  }
+
   #write() {
     history.replaceState(history.state, '', `${location.pathname}${writeQuery(this.#query)}${location.hash}`);
   }

@@ -98,6 +98,7 @@ function receive(message) {
     case 'input':
       if (message.type === 'input' && !message.isDemo && message.shape === undefined) picture.endPreview();
       if (message.isFile) link.takeFiles(message.type);
+      if (message.isFile === false) link.leaveFiles(message.type);
       view.receive(message);
       break;
     case 'latents':
