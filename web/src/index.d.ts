@@ -468,9 +468,6 @@ export interface SelftestRow {
   right: boolean;
 }
 
-/** Former name of {@link ModelOptions}, from the time when there was no encoder. */
-export type DecoderOptions = ModelOptions;
-
 /** A model on a device. */
 export interface LoadedModel {
   /** Facts about the model and its adapter. */
@@ -1173,9 +1170,6 @@ export interface Ledger {
   created: number;
 }
 
-/** Former name of {@link ModelInfo}, from the time when there was no encoder. */
-export type DecoderInfo = ModelInfo;
-
 /** Facts that the files of a model tell. */
 export interface ModelFacts {
   /** Channels of pictures that the model encodes: 3, or 4 with opacity. */
@@ -1378,6 +1372,7 @@ export interface Report {
  * | `changed` | a file is not the one that was opened |
  * | `io` | a file could not be read |
  * | `destroyed` | the model has been destroyed |
+ * | `cancelled` | the module stopped its work, which an abort of yours reports by its own reason |
  * | `replaced` | a newer decode with `replace`, or a newer preview, began; `name` is `AbortError` |
  * | `wasm` | no `wasm-unsafe-eval` in the Content-Security-Policy, or a wrong file |
  * | `internal` | a bug, or the module is out of memory: destroy and create all models again |

@@ -87,7 +87,7 @@ function levelsApart(a, b) {
 /**
  * Opens a decoder of a model folder on the server, on the session's device.
  * @param {string} folder ends with a slash
- * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
+ * @param {Partial<import('../../../web/src/index.js').ModelOptions>} [options]
  * @returns {Promise<OnGpu<import('../../../web/src/index.js').Decoder>>}
  */
 function open(folder, options = {}) {
@@ -291,7 +291,7 @@ function isSame(a, b) {
  * is right, or the error; the notices; and whether all GPU memory was freed.
  * @param {string} folder
  * @param {string | string[]} model
- * @param {Partial<import('../../../web/src/index.js').DecoderOptions>} [options]
+ * @param {Partial<import('../../../web/src/index.js').ModelOptions>} [options]
  */
 async function attempt(folder, model, options = {}) {
   const { device } = await shared(folder);
