@@ -1,5 +1,5 @@
 //! Code shared by the programs of tests: readers of fixtures, made-up weights, checks of plans, and
-//! each kernel's twin and problems. It is compiled with optimisation, and the programs without.
+//! each kernel's twin and problems. It is optimised fully, and the programs a little.
 #![expect(clippy::unwrap_used, missing_docs, missing_debug_implementations, reason = "tests")]
 
 pub mod clip;
