@@ -195,6 +195,33 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     assert.deepEqual(found, { codes: ['done', 'done'], isSame: true, left: 0 });
   });
 
+  it('leaves clips on the new device alone when one of the lost device goes on', async () => {
+    const found = await session.run(async (folder) => {
+      const vae = await lab.openVae(folder, { precision: 'f32', clips: true });
+      const begin = () => vae.clip(`${folder}latents.safetensors`, { output: 'raw' })[Symbol.asyncIterator]();
+      const codes = [];
+      /** Takes the next frame, which needs another part. */
+      const step = async (clip) => {
+        const { error } = await lab.outcome(clip.next());
+        codes.push(error?.code ?? 'done');
+        return clip;
+      };
+      const [first, second] = [await step(begin()), await step(begin())];
+      const { device } = vae;
+      device.destroy();
+      await device.lost;
+      await step(first);
+      const third = await step(begin());
+      await step(second);
+      const fourth = await step(begin());
+      await step(third);
+      await Promise.all([third, fourth].map((clip) => clip.return()));
+      await vae.destroy();
+      return { codes, left: lab.gpu.liveBytes() };
+    }, folder());
+    assert.deepEqual(found, { codes: ['done', 'done', 'device-lost', 'done', 'device-lost', 'done', 'done'], left: 0 });
+  });
+
   it('takes arrays, gives bitmaps and ImageData, and frees everything when nobody goes on', async () => {
     const found = await session.run(async (folder) => {
       const decoder = await lab.open(folder, { precision: 'f32', clips: true, device: await lab.device() });

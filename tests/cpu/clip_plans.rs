@@ -13,8 +13,9 @@ use wgvae::model::graph::Graph;
 use wgvae::model::networks::{frames, part_of_decoder, part_of_encoder};
 use wgvae::model::tensors::file_tensors;
 use wgvae::plan::{Home, HostStates, Plan, PlanOptions};
+use wgvae::tiling::{Blend, BlendRule};
 use wgvae::{
-    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Parking, Plans, Request, Size, Storage,
+    Bytes, DecodeOptions, EncodeOptions, Error, HostTensor, LatentSpace, Parking, Plans, Request, Size, Storage, Tiling,
 };
 
 use crate::interpret::{assert_same_bits, most_error, relative_error, storages};
@@ -315,6 +316,27 @@ fn a_refused_budget_names_one_that_will_do() {
                 assert!(peak <= smallest, "{family} {parking:?}: {peak} within {smallest}");
             }
         }
+    }
+}
+
+/// Tests that the error of a clip in tiles names the budget that was given, also one that the other
+/// tiles fill by themselves.
+#[test]
+fn a_refused_budget_of_tiles_is_the_one_that_was_given() {
+    // The cores have no other memory for states.
+    let limits = DeviceLimits { kind: DeviceKind::Host, ..DeviceLimits::webgpu_default() };
+    let config = Family::find("wan21").unwrap().config();
+    let tiling = Tiling::Blend(Blend::new(BlendRule::Linear, 16, 4).unwrap());
+    let decode = |memory_budget| {
+        let options = DecodeOptions { memory_budget, tiling, ..DecodeOptions::default() };
+        let request = options.request(Size { width: 36, height: 24 }, LatentSpace::Model, Output::Rgba8).of_clip();
+        wgvae::plan(&config, &request, &limits, Storage::F32)
+    };
+    let kept = decode(None).unwrap();
+    for given in [Bytes(1), Bytes(kept.peak().0 / 8)] {
+        let Err(Error::Budget { budget, smallest, .. }) = decode(Some(given)) else { panic!("{given} is no budget") };
+        assert_eq!(budget, given);
+        assert!(decode(Some(smallest)).unwrap().peak() <= smallest, "{smallest}");
     }
 }
 

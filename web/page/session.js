@@ -43,6 +43,8 @@ const BUSY = ['loading', 'planning', 'encoding', 'decoding'];
 let settings;
 /** Choices that are not yet taken up, oldest first. @type {Choice[]} */
 const choices = [];
+/** True while the page plans again after a cancel: another cancel does not end that. */
+let resuming = false;
 /** True to decode as soon as possible. */
 let wantsDecode = false;
 /**
@@ -145,7 +147,7 @@ export function compare(tiles) {
 }
 
 export function cancel() {
-  const isChoosing = choices.length > 0;
+  const isChoosing = choices.length > 0 || resuming;
   choices.length = 0;
   wantsDecode = false;
   wantedTiles = undefined;
@@ -153,7 +155,10 @@ export function cancel() {
   tell({ type: 'stopping' });
   running.abort();
   // The files that were open before the choice may be decoded.
-  if (isChoosing && decoder && input) begin();
+  if (isChoosing && decoder && input) {
+    begin();
+    resuming = true;
+  }
 }
 
 /** Runs beside the work in progress. */
@@ -196,11 +201,13 @@ function underWay() {
 /** Stops the work in progress, and then fulfils the current wishes. */
 function begin() {
   running.abort();
+  resuming = false;
   const mine = (running = new AbortController());
   work = work.then(async () => {
     try {
       mine.signal.throwIfAborted();
       await fulfil(mine.signal);
+      if (mine === running) resuming = false;
     } catch (error) {
       // A newer turn does everything.
       if (mine !== running) return;
@@ -239,7 +246,8 @@ async function introduce() {
  */
 async function takeUp(choice, signal) {
   const sorted = !choice.files ? choice : await ask('sortFiles', choice.files, choice.kind).catch(async (error) => {
-    choices.shift();
+    // A cancel may have dropped it, and another may be first by now.
+    if (choices[0] === choice) choices.shift();
     // The open files stay, and may be decoded beside the error.
     if (choices.length === 0 && decoder && input) await prepare(signal).catch(() => {});
     throw error;

@@ -3,6 +3,7 @@
 // caller leaves or aborts, or the device is lost.
 
 import { reportAside, WgvaeError } from './errors.js';
+import { isLoss } from './loss.js';
 
 /** @typedef {import('../pkg/wgvae.js').Clip} Clip */
 /** @typedef {import('../pkg/wgvae.js').Vae} Vae */
@@ -99,6 +100,10 @@ export class ClipRun {
       this.#done += 1;
       this.#finished = result?.report;
       return result;
+    } catch (error) {
+      // The next clip begins on a new device. The one in use now may be new already.
+      if (await isLoss(error, engine.device)) engine.noteLoss();
+      throw error;
     } finally {
       // An abort does not wait for the part that it stops.
       this.#idle.then(() => input?.free());

@@ -11,10 +11,22 @@ import { deviceLost, isLoss } from './loss.js';
 /** @typedef {import('./index.js').ModelOptions} ModelOptions */
 /** @typedef {import('./index.js').Progress} Progress */
 
+/**
+ * Devices whose loss is known.
+ * @type {WeakSet<GPUDevice>}
+ */
+const lost = new WeakSet();
+
+/**
+ * Notes the loss of `device`. It keeps nothing but the device: a caller's outlives its engines.
+ * @param {GPUDevice} device
+ */
+function watch(device) {
+  device.lost.then(() => { lost.add(device); });
+}
+
 export class Engine {
   #opened;
-  /** True once the loss of the device is known. */
-  isLost = false;
 
   /**
    * @param {Opened} opened
@@ -26,12 +38,22 @@ export class Engine {
     this.vae = vae;
     this.planner = vae.planner();
     this.device = opened.device;
-    opened.device?.lost.then(() => { this.isLost = true; });
+    if (opened.device) watch(opened.device);
     this.adapter = opened.handle.adapter();
     /** Undefined on the CPU. */
     this.canvases = opened.device && new Canvases(opened.device);
     /** @type {number} milliseconds */
     this.submissionTarget = vae.info().submission_target;
+  }
+
+  /** True once the loss of the device is known. */
+  get isLost() {
+    return this.device !== undefined && lost.has(this.device);
+  }
+
+  /** Notes a loss that the browser may report later. */
+  noteLoss() {
+    if (this.device) lost.add(this.device);
   }
 
   /**

@@ -212,8 +212,6 @@ export class Loaded {
       return await watched();
     } catch (error) {
       if (signal.aborted || !(await isLoss(error, this.engine.device))) throw error;
-      // The browser may report it later.
-      this.engine.isLost = true;
       // We cannot replace a caller's device, nor inputs that were on the lost one.
       if ((this.options.device && typeof this.options.device === 'object') || !isRepeatable) throw deviceLost(error);
     }

@@ -99,9 +99,10 @@ pub(super) fn run<E: Stored, O: Stored>(mut call: Call<'_>) {
     let in_rows = if p.c_batch < p.c_row { batch } else { 1 };
     let c_batch = if in_rows < batch { at4(p.c_batch) } else { c.len() };
     let entries = c.chunks_mut(c_batch).take(batch / in_rows).enumerate();
-    let (stored, threads) = (at(p.m_stored), threads());
-    // Few rows are shared out evenly.
-    let most = ROWS.min(stored.div_ceil(threads).next_multiple_of(TILE));
+    let stored = at(p.m_stored);
+    // Few rows of few entries are shared out evenly.
+    let tasks = threads().div_ceil(batch / in_rows);
+    let most = ROWS.min(stored.div_ceil(tasks).next_multiple_of(TILE)).max(TILE);
     let tasks: Vec<(usize, usize, &mut [O])> = entries
         .flat_map(|(entry, c)| {
             let tasks = c.chunks_mut(most * c_row).take(stored.div_ceil(most)).enumerate();

@@ -8,6 +8,7 @@ use test_kit::formula;
 use wgvae::HostTensor;
 use wgvae::images::Posterior;
 use wgvae::internals::npy::write_npy;
+use wgvae::internals::safetensors::write_with_metadata;
 
 use super::{LATENTS, PIXELS, assert_close};
 use crate::tool::{Folder, Outcome, fixture};
@@ -214,6 +215,13 @@ fn the_rate_of_a_clip_is_kept() {
     assert!(!said.contains("frames per second"), "{said}");
     assert_eq!(rate("own.y4m").as_deref(), Some("F16:1"));
     assert!(!decode(&["-o", "frames/%d.png"]).contains("frames per second"));
+
+    let metadata = [("fps", "29.97002997002997".to_owned())].into_iter().collect();
+    let foreign = write_with_metadata(&[("latents", &formula::latents(&[1, 16, 1, 1, 1]))], &metadata).unwrap();
+    folder.write("latents.safetensors", &foreign);
+    let said = decode(&["-o", "foreign.y4m"]);
+    assert!(said.contains("24/1 frames per second") && said.contains("29.97002997002997"), "{said}");
+    assert_eq!(rate("foreign.y4m").as_deref(), Some("F24:1"));
 }
 
 /// Tests that frames lose their edges, with a note, if their sides are no multiples of 8: 47 x 31

@@ -40,7 +40,7 @@ pub(super) async fn run(
     let config = checkpoint.config();
     let tiling = args.tiles.tiling(args.tiling, config)?;
     let factor = check_model(&checkpoint, Directions::Decode, || no_video(args, name))?;
-    let fps = fps(args, name, source.as_ref()).await?;
+    let fps = fps(args, name, source.as_ref()).await;
     let latents =
         ClipLatents::open(source, args.tensor.as_deref(), config.channels(LatentSpace::from_unscaled(args.unscaled)))
             .await?;
@@ -96,23 +96,21 @@ pub(super) async fn run(
 }
 
 /// Returns `--fps`, else the frames per second in the metadata of the latents, if the output has
-/// them. A preview has fewer frames than the clip had.
-///
-/// # Errors
-/// [`Error::Input`] for metadata that are no frames per second.
-async fn fps(args: &DecodeArgs, name: &ClipName, latents: &dyn ByteSource) -> Result<Option<Fps>> {
+/// them. A preview has fewer frames than the clip had. Other programs may write anything there.
+async fn fps(args: &DecodeArgs, name: &ClipName, latents: &dyn ByteSource) -> Option<Fps> {
     if args.fps.is_some() || args.preview_rate || matches!(name, ClipName::Pictures(_) | ClipName::Array(_)) {
-        return Ok(args.fps);
+        return args.fps;
     }
-    let header = read_header(latents).await.ok();
-    let Some(text) = header.and_then(|header| header.metadata.get(FPS).cloned()) else { return Ok(None) };
-    let wrong = |expected: String| {
-        let what = format!("\"{FPS}\" in the metadata of {}", latents.name());
-        Error::input(what, format!("{expected}; --fps replaces it"), format!("{text:?}"))
+    let text = read_header(latents).await.ok()?.metadata.get(FPS)?.clone();
+    let (fps, words) = match text.parse::<Fps>() {
+        Ok(fps) => (fps, format!("{fps} frames per second, as its metadata say")),
+        Err(expected) => {
+            let fps = Fps::default();
+            (fps, format!("{fps} frames per second; in its metadata {expected}, found {text:?}"))
+        }
     };
-    let fps: Fps = text.parse().map_err(wrong)?;
-    note(&args.latents, &format!("{fps} frames per second, as its metadata say; --fps replaces it"));
-    Ok(Some(fps))
+    note(&args.latents, &format!("{words}; --fps replaces it"));
+    Some(fps)
 }
 
 /// State of a running decode.
