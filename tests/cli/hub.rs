@@ -3,6 +3,8 @@
 
 #[path = "hub/hostile.rs"]
 mod hostile;
+#[path = "hub/network.rs"]
+mod network;
 #[path = "hub/server.rs"]
 pub(crate) mod server;
 #[path = "hub/shared.rs"]
@@ -191,18 +193,6 @@ fn the_settings_of_other_tools_count() {
         with(&[("HF_TOKEN_PATH", "stored"), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", off)]).ok();
         assert_eq!(hub.seen()[before].contains("with a token"), is_sent, "{:?}", hub.seen());
     }
-}
-
-#[test]
-fn certificates_of_private_authorities_are_read() {
-    let folder = Folder::new();
-    let name = format!("hf:{ID}");
-    let with = |file: &str| finish(command(&folder, "https://127.0.0.1:9", &plan(&name)).env("SSL_CERT_FILE", file));
-    with("nowhere.pem").failed("no file", 1, &["nowhere.pem"]);
-    folder.write("empty.pem", b"# nothing");
-    with("empty.pem").failed("no certificate", 1, &["empty.pem", "SSL_CERT_FILE", "expected certificates", "none"]);
-    folder.write("some.pem", b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
-    with("some.pem").failed("nobody there", 1, &["no answer from https://127.0.0.1:9"]);
 }
 
 #[test]
