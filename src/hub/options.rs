@@ -59,7 +59,8 @@ impl HubOptions {
     ///   file `token` in `HF_HOME`
     /// - `HF_HOME` itself defaults to `huggingface` in `XDG_CACHE_HOME`
     /// - `HF_ENDPOINT`, and `HF_HUB_OFFLINE`, else `TRANSFORMERS_OFFLINE`
-    /// - `HF_HUB_DISABLE_IMPLICIT_TOKEN`: a stored token is not sent
+    /// - `HF_HUB_DISABLE_IMPLICIT_TOKEN`: no token is sent, neither a stored one nor that of a
+    ///   variable; a token that is set afterwards is sent
     /// - proxy: `https_proxy` or `http_proxy` by the scheme of `HF_ENDPOINT`, else `all_proxy`,
     ///   each also in capitals; exceptions: `no_proxy`
     /// - certificates: `SSL_CERT_FILE`, else `REQUESTS_CA_BUNDLE`, else `CURL_CA_BUNDLE`
@@ -72,16 +73,18 @@ impl HubOptions {
         let home = path("HF_HOME").or_else(|| path("XDG_CACHE_HOME").map(|cache| cache.join("huggingface")));
         let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
         let is_on = |value: String| ["1", "ON", "YES", "TRUE"].contains(&value.to_uppercase().as_str());
+        let without_token = read("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(is_on);
+        let token = || read("HF_TOKEN").or_else(|| read("HUGGING_FACE_HUB_TOKEN"));
         let endpoint = read("HF_ENDPOINT");
         let any_case = |name: &str| read(name).or_else(|| read(&name.to_uppercase()));
         let is_plain = endpoint.as_ref().is_some_and(|endpoint| endpoint.to_lowercase().starts_with("http:"));
         Self {
             cache: path("HF_HUB_CACHE").or_else(|| path("HUGGINGFACE_HUB_CACHE")).or_else(|| in_home("hub")),
-            token: read("HF_TOKEN").or_else(|| read("HUGGING_FACE_HUB_TOKEN")),
+            token: if without_token { None } else { token() },
             token_file: path("HF_TOKEN_PATH").or_else(|| in_home("token")),
             endpoint,
             offline: read("HF_HUB_OFFLINE").or_else(|| read("TRANSFORMERS_OFFLINE")).is_some_and(is_on),
-            without_stored_token: read("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(is_on),
+            without_stored_token: without_token,
             proxy: any_case(if is_plain { "http_proxy" } else { "https_proxy" }).or_else(|| any_case("all_proxy")),
             no_proxy: any_case("no_proxy"),
             certificates: ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"].into_iter().find_map(path),

@@ -186,12 +186,14 @@ fn the_settings_of_other_tools_count() {
     let there = |cache: &str| folder.path(cache).join(format!("models--{}", ID.replace('/', "--"))).is_dir();
     assert!(there("home/one") && there("home/hub") && !folder.path("~").exists(), "{:?}", folder.names());
 
-    // A stored token stays here.
+    // No token is sent: neither a stored one nor that of a variable.
     folder.write("stored", TOKEN.as_bytes());
-    for (off, is_sent) in [("0", true), ("1", false)] {
-        let before = hub.seen().len();
-        with(&[("HF_TOKEN_PATH", "stored"), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", off)]).ok();
-        assert_eq!(hub.seen()[before].contains("with a token"), is_sent, "{:?}", hub.seen());
+    for token in [("HF_TOKEN_PATH", "stored"), ("HF_TOKEN", TOKEN), ("HUGGING_FACE_HUB_TOKEN", TOKEN)] {
+        for (off, is_sent) in [("0", true), ("1", false)] {
+            let before = hub.seen().len();
+            with(&[token, ("HF_HUB_DISABLE_IMPLICIT_TOKEN", off)]).ok();
+            assert_eq!(hub.seen()[before].contains("with a token"), is_sent, "{token:?} {:?}", hub.seen());
+        }
     }
 }
 
