@@ -14,12 +14,12 @@ mod transfer;
 use std::path::{Path, PathBuf};
 
 use self::cache::{Cache, remove};
-use self::failure::INSTEAD;
+use self::failure::{Failure, INSTEAD};
 use self::hash::{Commit, Digest, sha256_of, sha256_of_text};
 use self::listing::{Listed, Listing};
 pub use self::name::HubName;
 pub use self::options::HubOptions;
-use self::transfer::{Client, Expected};
+use self::transfer::{Client, Expected, TRIES_OF_LISTING};
 use crate::error::{Error, Result};
 use crate::io::{Variant, shard_index};
 use crate::tensor::Bytes;
@@ -69,36 +69,52 @@ impl HubModel {
     /// Finds the files of the model `name`, and checks which of them the cache has. Does not
     /// download weights. For a model in shards, it downloads the index.
     ///
-    /// Without a connection, or if the hub answers with an error, the cached files are used. Cached
-    /// files of a commit are used without a request, if it is certain that the hub lists no others.
-    /// The hub has 10 seconds for the connection, and 30 seconds for the whole listing, which may
-    /// have 16 MiB.
+    /// Without a connection, or if the hub answers with an error, the cached files are used. This
+    /// also holds if `options` cannot be used, such as a file of certificates that does not exist.
+    /// Cached files of a commit are used without a request, if it is certain that the hub lists no
+    /// others.
+    ///
+    /// Each connection of a request may take 10 seconds. Then the hub has 30 seconds to begin its
+    /// answer, and 30 more to complete it. The answer may have 16 MiB. If the cache lacks the
+    /// model, a busy hub is asked once more, after at most 30 seconds.
     ///
     /// # Errors
     /// [`Error::Io`] if the hub answers with an error or not at all, and the cache lacks the model.
     /// [`Error::Format`] if no file belongs to a model, for a listing that cannot be trusted, and
     /// for a file that is too large. [`Error::Input`] for a cache folder that cannot be found, and
-    /// for options that cannot be used.
+    /// for options that cannot be used, if the cache lacks the model.
     pub fn find(name: &HubName, variant: Variant, options: &HubOptions) -> Result<Self> {
         let cache = Cache::new(&options.cache_folder()?, name.id());
-        let mut unreachable = None;
-        let kept = || Listing::kept(&cache, name);
-        let is_commit = Commit::parse(&name.revision).is_some();
-        let is_certain = is_commit && kept()?.is_some_and(|kept| kept.is_certain(name, variant));
-        let mut client = if options.offline || is_certain { None } else { Some(Client::new(options)?) };
-        let listing = match client.as_ref().map(|client| client.listing(name)) {
-            None => kept()?.ok_or_else(|| nothing_kept(name))?,
-            Some(Ok(answer)) => Listing::read(name, &answer)?,
-            Some(Err(failure)) => {
-                let kept = if failure.leaves_cache() { kept()? } else { None };
-                let has_model = |kept: &Listing| kept.wanted(name, variant).is_ok();
-                let Some(listing) = kept.filter(has_model) else { return Err(failure.into_error(name, None)) };
-                (client, unreachable) = (None, Some(failure.to_string()));
-                listing
-            }
-        };
+        let kept = Listing::kept(&cache, name);
+        let new = |client, listing| Self::new(name, variant, cache.clone(), client, listing);
+        if options.offline {
+            return new(None, kept?.ok_or_else(|| nothing_kept(name))?);
+        }
+        let is_certain = |kept: &Listing| Commit::parse(&name.revision).is_some() && kept.is_certain(name, variant);
+        let is_certain = matches!(&kept, Ok(Some(kept)) if is_certain(kept));
+        // An unusable cache matters only if the hub does not answer.
+        let kept = kept.map(|kept| kept.and_then(|kept| new(None, kept).ok()).filter(Self::is_complete));
+        if is_certain && let Ok(Some(model)) = kept {
+            return Ok(model);
+        }
+        let tries = if matches!(kept, Ok(Some(_))) { 1 } else { TRIES_OF_LISTING };
+        match Client::new(options)
+            .map_err(Failure::Options)
+            .and_then(|client| Ok((client.listing(name, tries)?, client)))
+        {
+            Ok((answer, client)) => new(Some(client), Listing::read(name, &answer)?),
+            Err(failure) if failure.leaves_cache() => match kept? {
+                Some(model) => Ok(Self { unreachable: Some(failure.to_string()), ..model }),
+                None => Err(failure.into_error(name, None)),
+            },
+            Err(failure) => Err(failure.into_error(name, None)),
+        }
+    }
+
+    /// Lists the model's files in `listing`. Without a client, only the cache can have its shards.
+    fn new(name: &HubName, variant: Variant, cache: Cache, client: Option<Client>, listing: Listing) -> Result<Self> {
         let wanted = listing.wanted(name, variant)?;
-        let mut model = Self { name: name.clone(), client, cache, listing, files: Vec::new(), unreachable };
+        let mut model = Self { name: name.clone(), client, cache, listing, files: Vec::new(), unreachable: None };
         for file in wanted {
             model.add(&file)?;
             if file.ends_with(".json") && file.contains(".index") {
@@ -106,6 +122,11 @@ impl HubModel {
             }
         }
         Ok(model)
+    }
+
+    /// True if the cache has all files of the model.
+    fn is_complete(&self) -> bool {
+        self.files.iter().all(|file| file.kept)
     }
 
     /// Returns the model's files: config.json, if there is one, and the weights.

@@ -26,6 +26,8 @@ pub(super) enum Failure {
     Wrong(String),
     /// The answer could not be written to the cache.
     Cache(Error),
+    /// No request could be made with these options.
+    Options(Error),
 }
 
 impl Failure {
@@ -35,9 +37,10 @@ impl Failure {
     }
 
     /// True if the cache may replace the answer: there is none, or only a status. `huggingface_hub`
-    /// does so, too, also for a repository that has been deleted or made private.
+    /// does so, too, also for a repository that has been deleted or made private. Options that
+    /// cannot be used lead to no answer either.
     pub(super) fn leaves_cache(&self) -> bool {
-        self.is_no_answer() || matches!(self, Self::Status(..))
+        self.is_no_answer() || matches!(self, Self::Status(..) | Self::Options(_))
     }
 
     /// True if the next try may succeed.
@@ -65,7 +68,7 @@ impl Failure {
     /// Makes the error for `file` of the repository, or for the repository itself.
     pub(super) fn into_error(self, name: &HubName, file: Option<&str>) -> Error {
         let why = match self {
-            Self::Cache(error) => return error,
+            Self::Cache(error) | Self::Options(error) => return error,
             Self::Status(403, _) => {
                 format!(
                     "the hub refuses this token (403): accept the terms on the page of {} with its account",
@@ -95,7 +98,7 @@ impl fmt::Display for Failure {
             Self::Status(404, _) => f.write_str("the hub has no such repository, revision or file (404)"),
             Self::Status(429, _) => f.write_str("the hub has been asked too often (429): try again later, or with a token"),
             Self::Status(other, _) => write!(f, "the hub answers with status {other}"),
-            Self::Cache(error) => error.fmt(f),
+            Self::Cache(error) | Self::Options(error) => error.fmt(f),
         }
     }
 }

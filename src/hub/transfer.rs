@@ -42,8 +42,8 @@ const LISTING: Bytes = Bytes(16 << 20);
 /// Most tries in a row without progress.
 const TRIES: u64 = 4;
 
-/// Most tries of a listing. There are fewer, because the cache may replace it.
-const TRIES_OF_LISTING: u64 = 2;
+/// Most tries of a listing that the cache cannot replace.
+pub(super) const TRIES_OF_LISTING: u64 = 2;
 
 /// Number of new bytes that count as progress.
 const ADVANCE: u64 = 1 << 20;
@@ -117,13 +117,13 @@ impl Client {
         Ok(Self { agent: config.build().new_agent(), endpoint, token: token.map(Token), network })
     }
 
-    /// Returns the hub's listing, in JSON, for the revision in `name`. Tries again if the hub is
-    /// busy.
-    pub(super) fn listing(&self, name: &HubName) -> std::result::Result<Vec<u8>, Failure> {
+    /// Returns the hub's listing, in JSON, for the revision in `name`. Asks a busy hub again, up to
+    /// `most` times in all.
+    pub(super) fn listing(&self, name: &HubName, most: u64) -> std::result::Result<Vec<u8>, Failure> {
         let mut tries = 1;
         loop {
             match self.try_listing(name) {
-                Err(failure) if failure.may_pass_soon() && tries < TRIES_OF_LISTING => {
+                Err(failure) if failure.may_pass_soon() && tries < most => {
                     std::thread::sleep(Duration::from_secs(failure.wait(tries)));
                     tries += 1;
                 }

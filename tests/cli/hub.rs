@@ -145,6 +145,38 @@ fn a_warm_cache_replaces_a_hub_that_answers_with_an_error() {
     run(&folder, &refuses.address, &plan(&other)).failed("other files", 1, &[ID, "status 500"]);
 }
 
+/// With a model in the cache, nobody waits for a busy hub.
+#[test]
+fn a_warm_cache_is_used_without_a_second_request() {
+    let folder = Folder::new();
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    let name = format!("hf:{ID}/vae");
+    run(&folder, &hub.address, &plan(&name)).ok();
+    let busy = Some((At::Listing, 503, "Retry-After: 29\r\n"));
+    let hub = Hub::start(&repository(&folder), Manners { busy_once: busy, ..Manners::default() });
+    let start = std::time::Instant::now();
+    let said = run(&folder, &hub.address, &plan(&name)).ok().stderr;
+    assert!(said.contains("using the cache") && said.contains("503"), "{said}");
+    assert!(start.elapsed().as_secs() < 25 && hub.seen().len() == 1, "{:?} {:?}", start.elapsed(), hub.seen());
+}
+
+/// Only fp16 weights are in the cache: the hub may have others, so the note names the file.
+#[test]
+fn the_note_names_the_weights_of_the_cache() {
+    let folder = Folder::new();
+    let mut files = repository(&folder);
+    let fp16 = "vae/diffusion_pytorch_model.fp16.safetensors";
+    files.retain(|(name, _)| *name != fp16);
+    files.push((fp16, folder.read("model/diffusion_pytorch_model.safetensors")));
+    let hub = Hub::start(&files, Manners::default());
+    let name = format!("hf:{ID}");
+    let args = plan(&name);
+    run(&folder, &hub.address, &[&args[..], &["--variant", "fp16"]].concat()).ok();
+    let refuses = Hub::start(&[], Manners { refuses: Some(503), ..Manners::default() });
+    let said = run(&folder, &refuses.address, &args).ok().stderr;
+    assert!(said.contains("using the cache") && said.contains(fp16) && said.contains("503"), "{said}");
+}
+
 #[test]
 fn a_busy_hub_is_asked_again() {
     let folder = Folder::new();
@@ -248,7 +280,19 @@ fn shards_are_found_by_their_index() {
     let names: Vec<&str> =
         listed["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["config.json", "diffusion_pytorch_model.safetensors.index.json", "part-1.safetensors"]);
+    // The cache has the index only: the error is that of the hub.
+    let kept = |name: &str| cache(&folder).join("snapshots").join(COMMIT).join(name);
+    std::fs::create_dir_all(cache(&folder).join("refs")).unwrap();
+    std::fs::write(cache(&folder).join("refs/main"), COMMIT).unwrap();
+    assert!(kept(names[1]).exists() && !kept(names[2]).exists());
+    for status in [401, 503] {
+        let refuses = Hub::start(&[], Manners { refuses: Some(status), ..Manners::default() });
+        run(&folder, &refuses.address, &plan(&name)).failed("no shards", 1, &[ID, &status.to_string()]);
+    }
     run(&folder, &hub.address, &decode(&name)).ok();
+    let refuses = Hub::start(&[], Manners { refuses: Some(503), ..Manners::default() });
+    let said = run(&folder, &refuses.address, &plan(&name)).ok().stderr;
+    assert!(said.contains("using the cache") && said.contains("503"), "{said}");
 }
 
 #[test]

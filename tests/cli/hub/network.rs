@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use super::server::{Hub, ID, Manners};
-use super::{command, plan, repository};
+use super::{command, plan, repository, run};
 use crate::tool::{Folder, finish};
 
 /// Proxy that opens a tunnel with the method CONNECT, and lists the hosts it was asked for.
@@ -88,4 +88,28 @@ fn a_file_without_certificates_is_an_error() {
     folder.write("some.pem", b"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
     // A file of certificates is accepted. Nobody listens, so this does not show that they are used.
     with("some.pem").failed("nobody there", 1, &["no answer from https://127.0.0.1:9"]);
+}
+
+/// A wrong proxy or a lost file of certificates is as good as no connection.
+#[test]
+fn a_warm_cache_replaces_settings_that_cannot_be_used() {
+    let folder = Folder::new();
+    let hub = Hub::start(&repository(&folder), Manners::default());
+    let name = format!("hf:{ID}");
+    run(&folder, &hub.address, &plan(&name)).ok();
+    folder.write("empty.pem", b"# nothing");
+    for (variable, value, reason) in [
+        ("SSL_CERT_FILE", "lost.pem", "lost.pem"),
+        ("SSL_CERT_FILE", "empty.pem", "expected certificates"),
+        ("REQUESTS_CA_BUNDLE", "model", "a directory"),
+        ("ALL_PROXY", "ftp://proxy", "ALL_PROXY"),
+        ("HF_TOKEN", "hf\u{1b}[2J", "HF_TOKEN"),
+    ] {
+        let args = plan(&name);
+        let mut warm = command(&folder, "https://127.0.0.1:9", &args);
+        let said = finish(warm.env(variable, value)).ok().stderr;
+        assert!(said.contains("using the cache") && said.contains(reason), "{variable}: {said}");
+        let mut cold = command(&folder, "https://127.0.0.1:9", &args);
+        finish(cold.env(variable, value).env("HF_HOME", "cold")).failed(variable, 1, &[reason]);
+    }
 }

@@ -20,7 +20,10 @@ pub(super) fn find(path: &Path, variant: Variant) -> Result<Option<HubModel>> {
     };
     let model = HubModel::find(&name.parse()?, variant, &HubOptions::from_env())?;
     if let Some(why) = model.unreachable() {
-        say(&format!("note: {name}: using the cache, because the hub did not list the files: {why}"));
+        // The cache may have only fp16 weights where the hub has others, which would be preferred.
+        let weights = model.files().iter().find(|file| !file.name.ends_with("config.json"));
+        let weights = weights.map_or("", |file| &file.name);
+        say(&format!("note: {name}: using the cache ({weights}), because the hub did not list the files: {why}"));
     }
     Ok(Some(model))
 }
