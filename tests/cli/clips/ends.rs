@@ -101,7 +101,7 @@ fn ffmpeg_command(folder: &Folder, script: Option<&str>, args: &[&str]) -> Comma
     }
     let mut command = folder.command(args);
     let path = if script.is_some() { format!("{}:/usr/bin:/bin", path.display()) } else { path.display().to_string() };
-    command.env("PATH", path);
+    command.env("PATH", path).env("AV_LOG_FORCE_COLOR", "1");
     command
 }
 

@@ -35,11 +35,11 @@ pub enum Remark {
     Orientation(u8),
     /// Pixels are shown with this width and height, so not as squares.
     PixelAspect(u32, u32),
-    /// The video does not say which matrix its chroma has.
-    NoMatrix,
+    /// The video does not say which matrix its chroma has: this one is assumed.
+    NoMatrix(&'static str),
     /// The video has this transfer function, for HDR.
     Hdr(&'static str),
-    /// The decoder of the video printed messages, but decoded every frame.
+    /// `ffmpeg` printed messages about the video, but none about missing frames.
     Messages,
 }
 
@@ -55,12 +55,16 @@ impl fmt::Display for Remark {
             Self::PixelAspect(width, height) => {
                 write!(f, "its pixels are {width}:{height}, not square: frames are encoded as stored, not stretched")
             }
-            Self::NoMatrix => f.write_str("it does not name its colour matrix: read as BT.709, like .y4m"),
+            Self::NoMatrix(assumed) => write!(
+                f,
+                "it does not name its colour matrix: read as {assumed}, as players do for its size; a tag decides: \
+                ffmpeg -i in.mp4 -c copy -bsf:v h264_metadata=matrix_coefficients=1 out.mp4"
+            ),
             Self::Hdr(name) => {
                 write!(f, "an HDR video ({name}): its levels are encoded as if they were SDR, so colours look flat")
             }
             Self::Messages => {
-                f.write_str("ffmpeg's decoder printed errors, which `ffmpeg -v error -i FILE -f null -` shows")
+                f.write_str("ffmpeg printed errors, but none about missing frames: `ffmpeg -v error -i FILE -f null -`")
             }
         }
     }

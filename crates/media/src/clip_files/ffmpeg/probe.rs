@@ -37,9 +37,16 @@ const RGB_OR_GREY: [&str; 16] = [
     "mono", "bayer",
 ];
 
-/// Beginnings of pixel formats with opacity.
-const WITH_ALPHA: [&str; 13] =
-    ["yuva", "rgba", "bgra", "argb", "abgr", "gbrap", "ya8", "ya16", "pal8", "ayuv", "vuya", "rgbaf", "uyva"];
+/// Beginnings of pixel formats with opacity. Palettes have it, too, but hardly any video uses it.
+const WITH_ALPHA: [&str; 12] =
+    ["yuva", "rgba", "bgra", "argb", "abgr", "gbrap", "ya8", "ya16", "ayuv", "vuya", "rgbaf", "uyva"];
+
+/// First words about a GIF file. Its frames are decoded with opacity even if all are opaque.
+const GIF: &str = "[info] Input #0, gif,";
+
+/// Advice for a matrix that cannot be converted.
+const RETAG: &str = "convert the video, or correct its tag: \
+                     ffmpeg -i in.mp4 -c copy -bsf:v h264_metadata=matrix_coefficients=1 out.mp4";
 
 impl Probe {
     /// Decodes the first frame of `file`. `input` are the arguments that open it.
@@ -55,7 +62,8 @@ impl Probe {
         let is_known = probe.is_untagged() || MATRICES.contains(&probe.matrix.as_str());
         if probe.has_chroma() && !is_known {
             let what = format!("colour matrix of {}", file.display());
-            return Err(Error::input(what, format!("one of {}", MATRICES.join(", ")), format!("\"{}\"", probe.matrix)));
+            let found = format!("\"{}\": {RETAG}", probe.matrix);
+            return Err(Error::input(what, format!("one of {}", MATRICES.join(", ")), found));
         }
         Ok(probe)
     }
@@ -68,7 +76,8 @@ impl Probe {
         };
         let (width, height) = shown("s:")?.split_once('x')?;
         let pixels = shown("fmt:")?;
-        let has_alpha = WITH_ALPHA.iter().any(|start| pixels.starts_with(start));
+        let is_gif = text.lines().any(|line| line.starts_with(GIF));
+        let has_alpha = !is_gif && WITH_ALPHA.iter().any(|start| pixels.starts_with(start));
         Some(Self {
             width: width.parse().ok()?,
             height: height.parse().ok()?,
@@ -84,22 +93,26 @@ impl Probe {
         !RGB_OR_GREY.iter().any(|start| self.pixels.starts_with(start))
     }
 
+    /// True if no matrix is named. RGB has none, so that its tag says nothing about chroma.
     fn is_untagged(&self) -> bool {
-        matches!(self.matrix.as_str(), "unknown" | "unspecified" | "reserved")
+        matches!(self.matrix.as_str(), "unknown" | "unspecified" | "reserved" | "gbr")
     }
 
-    /// True if the file does not say how its chroma is to be read.
-    fn lacks_matrix(&self) -> bool {
-        self.has_chroma() && self.is_untagged()
+    /// Returns the matrix to assume if the file does not name it, as ffmpeg and people call it.
+    /// Players follow this rule (mpv's): small videos are rarely BT.709 unless they say so.
+    fn assumed_matrix(&self) -> Option<(&'static str, &'static str)> {
+        let is_large = self.width >= 1280 || self.height > 576;
+        let assumed = if is_large { ("bt709", "BT.709") } else { ("bt601", "BT.601") };
+        (self.has_chroma() && self.is_untagged()).then_some(assumed)
     }
 
     /// Returns the filters that convert frames to 12 bits, 4:4:4, BT.709.
     ///
-    /// The first one fails at a frame of another size, which ffmpeg would otherwise stretch. Chroma
-    /// without a matrix is BT.709, as in y4m files; ffmpeg would assume BT.601.
+    /// The first one fails at a frame of another size, which ffmpeg would otherwise stretch.
+    /// ffmpeg would assume BT.601 for chroma without a matrix, at any size.
     pub(super) fn filters(&self) -> String {
         let Self { width, height, .. } = self;
-        let matrix = if self.lacks_matrix() { "in_color_matrix=bt709:" } else { "" };
+        let matrix = self.assumed_matrix().map(|(name, _)| format!("in_color_matrix={name}:")).unwrap_or_default();
         format!(
             "crop=w='if(eq(iw,{width})*eq(ih,{height}),iw,0)':h=ih:x=0:y=0:exact=1,\
             scale={matrix}out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,\
@@ -114,13 +127,13 @@ impl Probe {
 
     /// Returns remarks about what the conversion ignores or assumes.
     pub(super) fn remarks(&self) -> impl Iterator<Item = Remark> {
+        let assumed = self.assumed_matrix().map(|(_, name)| Remark::NoMatrix(name));
         let remarks = [
-            (self.lacks_matrix(), Remark::NoMatrix),
             (self.transfer == "smpte2084", Remark::Hdr("PQ")),
             (self.transfer == "arib-std-b67", Remark::Hdr("HLG")),
             (self.has_alpha, Remark::Alpha),
         ];
-        remarks.into_iter().filter_map(|(is_so, remark)| is_so.then_some(remark))
+        assumed.into_iter().chain(remarks.into_iter().filter_map(|(is_so, remark)| is_so.then_some(remark)))
     }
 }
 

@@ -63,7 +63,7 @@ impl Process {
     /// Starts `ffmpeg`. `file` is its name in errors. A thread reads its messages at once, so that
     /// `ffmpeg` never blocks on them.
     pub(super) fn start(ffmpeg: &Ffmpeg, arguments: &[OsString], file: &Path, pipes: (Stdio, Stdio)) -> Result<Self> {
-        Self::spawn(ffmpeg, (&QUIET, KEPT), arguments, file, pipes)
+        Self::spawn(ffmpeg, &QUIET, arguments, file, pipes)
     }
 
     /// Runs `ffmpeg` without input and output until it ends, and returns its messages.
@@ -72,7 +72,7 @@ impl Process {
     /// [`Error::Format`] if `ffmpeg` fails or takes longer than its patience.
     pub(super) fn messages(ffmpeg: &Ffmpeg, arguments: &[OsString], file: &Path) -> Result<String> {
         let pipes = (Stdio::null(), Stdio::null());
-        let mut process = Self::spawn(ffmpeg, (&TALKATIVE, KEPT_OF_PROBE), arguments, file, pipes)?;
+        let mut process = Self::spawn(ffmpeg, &TALKATIVE, arguments, file, pipes)?;
         let patience = ffmpeg.patience;
         if !wait_until(patience, || process.has_ended()) {
             return Err(process.failed(&hangs(patience), Duration::ZERO));
@@ -81,23 +81,24 @@ impl Process {
         Ok(process.words.all())
     }
 
-    /// Starts `ffmpeg` with these `first` arguments, and keeps the last `kept` bytes of its
-    /// messages.
+    /// Starts `ffmpeg` with these `first` arguments.
     fn spawn(
         ffmpeg: &Ffmpeg,
-        (first, kept): (&[&str], usize),
+        first: &[&str],
         arguments: &[OsString],
         file: &Path,
         (stdin, stdout): (Stdio, Stdio),
     ) -> Result<Self> {
         let mut command = Command::new(&ffmpeg.program);
+        // Colours are escape codes within the messages.
+        command.env_remove("AV_LOG_FORCE_COLOR").env("AV_LOG_FORCE_NOCOLOR", "1");
         command.args(first).args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::piped());
         // A separate process group: signals of the terminal reach only our process, which then ends
         // `ffmpeg`.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| not_started(ffmpeg, file, error))?;
-        let words = LastWords::of(child.stderr.take(), kept);
+        let words = LastWords::of(child.stderr.take());
         let child = Arc::new(Mutex::new(child));
         let mut started = locked(&STARTED);
         started.retain(|earlier| earlier.strong_count() > 0);
@@ -208,17 +209,16 @@ struct LastWords {
     listener: Option<JoinHandle<()>>,
 }
 
-/// Number of bytes that are kept, also of a probe, and number of lines that are shown. A probe
-/// prints all metadata of a file.
-const KEPT: usize = 4096;
-const KEPT_OF_PROBE: usize = 1 << 20;
+/// Number of bytes that are kept, and number of lines that are shown. A probe prints all metadata
+/// of a file, and many messages of a decoder may follow the one that says that frames are missing.
+const KEPT: usize = 1 << 20;
 const LINES: usize = 8;
 
 /// Marks of errors in messages that begin with their level.
 const ERRORS: [&str; 3] = ["[error] ", "[fatal] ", "[panic] "];
 
 impl LastWords {
-    fn of(stderr: Option<impl Read + Send + 'static>, most: usize) -> Self {
+    fn of(stderr: Option<impl Read + Send + 'static>) -> Self {
         let heard = Arc::<Mutex<VecDeque<u8>>>::default();
         let kept = Arc::clone(&heard);
         let listener = stderr.map(|mut stderr| {
@@ -227,7 +227,7 @@ impl LastWords {
                 while let Ok(count @ 1..) = stderr.read(&mut bytes) {
                     let mut kept = locked(&kept);
                     kept.extend(&bytes[..count]);
-                    let surplus = kept.len().saturating_sub(most);
+                    let surplus = kept.len().saturating_sub(KEPT);
                     kept.drain(..surplus);
                 }
             })

@@ -43,32 +43,20 @@ const INPUT: &[&str] = &["-nostdin", "-xerror", "-protocol_whitelist", "file", "
 /// Arguments after the filters and the option that keeps every frame.
 const OUTPUT: &[&str] = &["passthrough", "-f", "yuv4mpegpipe", "-strict", "-1", "pipe:1"];
 
-/// Names at the start of messages from decoders. A frame that they cannot decode ends the run
-/// (`-xerror`), so other messages of theirs do not matter.
-const DECODERS: &[&str] = &[
-    "h264",
-    "hevc",
-    "av1",
-    "libdav1d",
-    "libaom-av1",
-    "vp8",
-    "vp9",
-    "mpeg1video",
-    "mpeg2video",
-    "mpeg4",
-    "mjpeg",
-    "prores",
-    "vc1",
-    "wmv3",
-    "aac",
-    "ac3",
-    "eac3",
-    "mp2float",
-    "mp3float",
-    "mp3",
-    "opus",
-    "vorbis",
-    "flac",
+/// Parts of messages, in small letters, that say that frames are missing. `ffmpeg` may print them
+/// and still end well. Its other messages are about parts of a file that this crate does not need.
+const LOSSES: &[&str] = &[
+    "ended prematurely",
+    "partial file",
+    "read error",
+    "truncated",
+    "truncating",
+    "corrupt input packet",
+    "corrupt decoded frame",
+    "error processing packet in decoder",
+    "error submitting packet to decoder",
+    "error while decoding stream",
+    "lzw decode failed",
 ];
 
 impl FfmpegSource {
@@ -145,12 +133,12 @@ impl FrameSource for FfmpegSource {
 }
 
 impl FfmpegSource {
-    /// Fails if `ffmpeg` printed errors although it ended well, as after a .mkv file that is cut
-    /// short. Messages of decoders are only a remark.
+    /// Fails if `ffmpeg` ended well, but says that frames are missing, as after a .mkv file that is
+    /// cut short. Other messages are only a remark.
     fn check_messages(&mut self) -> Result<()> {
         let said = self.process.said();
         let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
-        let errors: Vec<&str> = lines().filter(|line| !is_of_decoder(line)).take(4).collect();
+        let errors: Vec<&str> = lines().filter(|line| tells_of_loss(line)).take(4).collect();
         if !errors.is_empty() {
             let problem = format!("ffmpeg reports errors after frame {}: {}", self.read, errors.join("; "));
             return Err(Error::format(&self.name, problem));
@@ -169,10 +157,10 @@ impl FfmpegSource {
     }
 }
 
-/// True if the message of `ffmpeg` begins with the name of a decoder, as in `[h264 @ 0x5581]`.
-fn is_of_decoder(line: &str) -> bool {
-    let name = line.strip_prefix('[').and_then(|rest| rest.split_once(" @ "));
-    name.is_some_and(|(name, _)| DECODERS.contains(&name))
+/// True if the message of `ffmpeg` says that frames are missing.
+fn tells_of_loss(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    LOSSES.iter().any(|loss| line.contains(loss))
 }
 
 /// Ends `process` after `error` while reading frames, and returns the error to report.
