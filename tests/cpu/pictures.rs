@@ -410,12 +410,21 @@ fn orientations_are_found_where_pillow_finds_them() {
         assert_eq!(remarks, [Remark::Orientation(number)]);
         assert_eq!(picture.size, if number < 5 { size(5, 3) } else { size(3, 5) }, "{number}");
     }
-    let jpeg = jpeg_with_exif(1);
     let segment = [b"http://ns.adobe.com/xap/1.0/\0", attribute.as_bytes()].concat();
     let length = u16::try_from(segment.len() + 2).unwrap().to_be_bytes();
-    let with_xmp = [&jpeg[..2], b"\xff\xe1", &length, &segment, &jpeg[2..]].concat();
-    // EXIF data comes first.
-    assert_eq!(read(&files.write("a.jpg", &with_xmp)).1, []);
+    // EXIF data comes first, even if its orientation is undefined.
+    for number in [0, 1, 9] {
+        let jpeg = jpeg_with_exif(number);
+        let with_xmp = [&jpeg[..2], b"\xff\xe1", &length, &segment, &jpeg[2..]].concat();
+        assert_eq!(read(&files.write("a.jpg", &with_xmp)).1, [], "{number}");
+    }
+    let untagged = exif(6).into_iter().enumerate().map(|(at, byte)| if at == 11 { 0 } else { byte });
+    let (untagged, xmp): (Vec<u8>, _) = (untagged.collect(), attribute.clone());
+    let png = png_with(
+        |png| png.add_itxt_chunk("XML:com.adobe.xmp".into(), xmp.clone()).unwrap(),
+        |writer| writer.write_chunk(png::chunk::ChunkType(*b"eXIf"), &untagged).unwrap(),
+    );
+    assert_eq!(read(&files.write("a.png", &png)).1, [Remark::Orientation(8)]);
     let mut plain = Vec::new();
     JpegEncoder::new_with_quality(&mut plain, 100).write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
     let with_xmp = [&plain[..2], b"\xff\xe1", &length, &segment, &plain[2..]].concat();
@@ -425,6 +434,41 @@ fn orientations_are_found_where_pillow_finds_them() {
     encoder.set_exif_metadata([b"Exif\0\0", &exif(6)[..]].concat()).unwrap();
     encoder.write_image(&rgb(), 5, 3, ExtendedColorType::Rgb8).unwrap();
     assert_eq!(read(&files.write("a.webp", &webp)).1, [Remark::Orientation(6)]);
+}
+
+/// Tests PNG files that are odd after their pixels, or have much metadata.
+#[test]
+fn odd_ends_of_png_files_keep_their_orientation() {
+    let files = Files::new();
+    let turned = |name: &str, file: &[u8]| {
+        let remarks = PictureFile::open(&files.write("a.png", file)).unwrap().remarks().to_vec();
+        assert_eq!(remarks, [Remark::Orientation(6)], "{name}");
+    };
+    let chunk = |kind: &[u8; 4], data: &[u8], writer: &mut png::Writer<&mut Vec<u8>>| {
+        writer.write_chunk(png::chunk::ChunkType(*kind), data).unwrap();
+    };
+    let late = png_with(|_| {}, |writer| chunk(b"eXIf", &exif(6), writer));
+    turned("bytes after the end", &[&late[..], &[0xff; 40]].concat());
+    turned("another file after the end", &[&late[..], &png(&rgb(), ExtendedColorType::Rgb8)].concat());
+    let text = "a".repeat(65 << 20);
+    let long = png_with(
+        |png| png.add_text_chunk("Comment".into(), text.clone()).unwrap(),
+        |writer| chunk(b"eXIf", &exif(6), writer),
+    );
+    turned("more than 64 MiB of text", &long);
+    // A chunk of an unknown kind ends the search, so only metadata before the pixels count.
+    let odd = png_with(
+        |_| {},
+        |writer| {
+            chunk(b"eXIf", &exif(6), writer);
+            chunk(b"ABCD", &[], writer);
+        },
+    );
+    // The last chunks have 12 bytes each, and the header has 33.
+    let (rest, end) = odd.split_at(odd.len() - 24);
+    let (pixels, turning) = rest.split_at(rest.len() - 12 - exif(6).len());
+    let moved = [&pixels[..33], turning, &pixels[33..], end].concat();
+    turned("a chunk of an unknown kind", &moved);
 }
 
 /// Tests that three components beside a JFIF marker are luma and chroma, as for libjpeg, even if

@@ -10,25 +10,52 @@ use image::{ImageDecoder, ImageFormat};
 const EXIF_TEXT: &str = "Raw profile type exif";
 const XMP_TEXT: &str = "XML:com.adobe.xmp";
 
-/// Chunks of a PNG file that belong to its pixels, or end it.
-const PIXELS: [&[u8]; 5] = [b"IDAT", b"IEND", b"fdAT", b"fcTL", b"acTL"];
+/// Chunks of a PNG file that belong to its pixels.
+const PIXELS: [&[u8]; 4] = [b"IDAT", b"fdAT", b"fcTL", b"acTL"];
+
+/// Most bytes of metadata in a PNG file: the limit of `image`, which reads the picture.
+const MOST_BYTES: usize = 512 << 20;
 
 /// A chunk of no pixels, with its checksum.
 const NO_PIXELS: &[u8] = b"\0\0\0\0IDAT\x35\xaf\x06\x1e";
 
 /// Returns the orientation of a whole file. `decoder` has read its header.
 pub(super) fn orientation(format: ImageFormat, file: &[u8], decoder: &mut impl ImageDecoder) -> Orientation {
-    let Metadata { exif, xmp } = if format == ImageFormat::Png {
-        Metadata::of_png(file).unwrap_or_default()
-    } else {
-        Metadata { exif: decoder.exif_metadata().ok().flatten(), xmp: decoder.xmp_metadata().ok().flatten() }
+    let whole = (format == ImageFormat::Png).then(|| Metadata::of_png(file)).flatten();
+    let Metadata { exif, xmp } = whole.unwrap_or_else(|| Metadata {
+        exif: decoder.exif_metadata().ok().flatten(),
+        xmp: decoder.xmp_metadata().ok().flatten(),
+    });
+    let exif = exif.as_deref().map(|exif| exif.strip_prefix(b"Exif\0\0").unwrap_or(exif));
+    let found = match exif.filter(|exif| has_orientation(exif) == Some(true)) {
+        Some(exif) => Orientation::from_exif_chunk(exif),
+        None => xmp.as_deref().and_then(by_xmp),
     };
-    let by_exif = exif.and_then(|exif| Orientation::from_exif_chunk(exif.strip_prefix(b"Exif\0\0").unwrap_or(&exif)));
-    by_exif.or_else(|| by_xmp(&xmp?)).unwrap_or(Orientation::NoTransforms)
+    found.unwrap_or(Orientation::NoTransforms)
+}
+
+/// Tag of an orientation in EXIF data.
+const ORIENTATION: usize = 0x112;
+
+/// Returns true if EXIF data has an orientation, even an undefined one: then XMP data does not
+/// count. Returns `None` if the data are damaged.
+fn has_orientation(exif: &[u8]) -> Option<bool> {
+    let (magic, rest) = exif.split_first_chunk::<4>()?;
+    let is_little = magic == b"II*\0";
+    if !is_little && magic != b"MM\0*" {
+        return None;
+    }
+    let shifted = |sum: usize, byte: &u8| (sum << 8) | usize::from(*byte);
+    let number = |bytes: &[u8]| {
+        if is_little { bytes.iter().rev().fold(0, shifted) } else { bytes.iter().fold(0, shifted) }
+    };
+    let (count, entries) = exif.get(number(rest.get(..4)?)..)?.split_at_checked(2)?;
+    let mut entries = entries.as_chunks::<12>().0.iter().take(number(count));
+    Some(entries.any(|entry| number(&entry[..2]) == ORIENTATION))
 }
 
 /// Metadata that may have an orientation.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Metadata {
     exif: Option<Vec<u8>>,
     xmp: Option<Vec<u8>>,
@@ -37,7 +64,8 @@ struct Metadata {
 impl Metadata {
     /// Returns the metadata anywhere in a PNG file, or `None` if it is damaged.
     fn of_png(file: &[u8]) -> Option<Self> {
-        let reader = png::Decoder::new(Cursor::new(without_pixels(file)?)).read_info().ok()?;
+        let limits = png::Limits { bytes: MOST_BYTES };
+        let reader = png::Decoder::new_with_limits(Cursor::new(without_pixels(file)?), limits).read_info().ok()?;
         let info = reader.info();
         let exif = info.exif_metadata.as_ref().map(|exif| exif.to_vec());
         let plain = info.uncompressed_latin1_text.iter().find(|text| text.keyword == EXIF_TEXT);
@@ -63,6 +91,10 @@ fn without_pixels(file: &[u8]) -> Option<Vec<u8>> {
         // A chunk also has its kind, the length itself and a checksum.
         let bytes = usize::try_from(u32::from_be_bytes(*length)).ok()?.checked_add(12)?;
         let Some((chunk, after)) = rest.split_at_checked(bytes) else { break };
+        // Bytes may follow the end, such as a whole other file.
+        if &chunk[4..8] == b"IEND" {
+            break;
+        }
         if !PIXELS.contains(&&chunk[4..8]) {
             header.extend_from_slice(chunk);
         }
