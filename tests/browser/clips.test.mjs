@@ -199,8 +199,12 @@ inBrowsers({ clips: [MODEL] }, (session) => {
     const found = await session.run(async (folder) => {
       const vae = await lab.openVae(folder, { precision: 'f32', clips: true });
       const begin = () => vae.clip(`${folder}latents.safetensors`, { output: 'raw' })[Symbol.asyncIterator]();
+      /** @type {string[]} */
       const codes = [];
-      /** Takes the next frame, which needs another part. */
+      /**
+       * Takes the next frame, which needs another part.
+       * @param {ReturnType<typeof begin>} clip
+       */
       const step = async (clip) => {
         const { error } = await lab.outcome(clip.next());
         codes.push(error?.code ?? 'done');
@@ -215,7 +219,7 @@ inBrowsers({ clips: [MODEL] }, (session) => {
       await step(second);
       const fourth = await step(begin());
       await step(third);
-      await Promise.all([third, fourth].map((clip) => clip.return()));
+      await Promise.all([third, fourth].map((clip) => clip.return?.()));
       await vae.destroy();
       return { codes, left: lab.gpu.liveBytes() };
     }, folder());
