@@ -8,10 +8,16 @@ use naga::back::{hlsl, msl};
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use test_kit::repository;
-use wgvae::Storage;
-use wgvae::internals::every_variant;
+use wgvae::config::{FAMILIES, Family};
+use wgvae::device::{DeviceKind, DeviceLimits, Vendor};
+use wgvae::images::Output;
+use wgvae::internals::{every_variant, variants_for};
 use wgvae::kernels::source::specialize;
 use wgvae::kernels::{INTERFACES, Variant};
+use wgvae::model::blocks::Part;
+use wgvae::model::networks::{decoder, encoder, part_of_decoder, part_of_encoder};
+use wgvae::plan::{Plan, PlanOptions};
+use wgvae::{Bytes, LatentSpace, Size, Storage};
 
 /// Parses and validates `text`. Returns the module, or the error as text.
 pub(crate) fn module(text: &str) -> Result<naga::Module, String> {
@@ -91,6 +97,46 @@ fn every_variant_of_every_plan_is_valid() {
         .filter(|file| !variants.iter().any(|variant| variant.file == *file))
         .collect();
     assert!(unused.is_empty(), "no plan here uses {unused:?}: add a config to every_variant()");
+}
+
+/// `every_variant` plans small pictures for devices with WebGPU's default limits.
+#[test]
+fn larger_pictures_and_roomy_devices_use_no_other_variants() {
+    let roomy = DeviceLimits {
+        max_storage_buffer_binding_size: Bytes(4 << 30),
+        max_buffer_size: Bytes(8 << 30),
+        max_compute_invocations_per_workgroup: 1024,
+        max_compute_workgroup_storage_size: Bytes(48 << 10),
+        ..DeviceLimits::webgpu_default()
+    };
+    let image = Size { width: 512, height: 384 };
+    let mut others = BTreeSet::new();
+    for (kind, vendor, storage) in [
+        (DeviceKind::Gpu, Vendor::Other, Storage::F16),
+        (DeviceKind::Gpu, Vendor::Nvidia, Storage::PackedF16),
+        (DeviceKind::Gpu, Vendor::Arm, Storage::FastF16),
+        (DeviceKind::Cpu, Vendor::Other, Storage::F32),
+    ] {
+        let known: BTreeSet<Variant> = variants_for(kind, vendor, None, storage).unwrap().into_iter().collect();
+        let limits = DeviceLimits { kind, vendor, shader_f16: storage.needs_shader_f16(), ..roomy.clone() };
+        for config in FAMILIES.iter().map(Family::config) {
+            let latents = config.latent_size(image, LatentSpace::Vae);
+            let parts: &[Part] = if config.has_time() { &[Part::First, Part::Next] } else { &[] };
+            let decoders = parts.iter().map(|part| part_of_decoder(&config, *part, latents, LatentSpace::Vae));
+            let decoders =
+                decoders.chain([LatentSpace::Model, LatentSpace::Vae].map(|space| decoder(&config, latents, space)));
+            let encoders =
+                parts.iter().map(|part| part_of_encoder(&config, *part, image)).chain([encoder(&config, image)]);
+            let outputs =
+                decoders.map(|graph| (graph, Output::Rgba8)).chain(encoders.map(|graph| (graph, Output::Raw)));
+            for (graph, output) in outputs {
+                let output = if kind == DeviceKind::Gpu { Output::Raw } else { output };
+                let plan = Plan::new(&graph, &limits, &PlanOptions::new(storage, output)).unwrap();
+                others.extend(plan.variants.into_iter().filter(|variant| !known.contains(variant)));
+            }
+        }
+    }
+    assert!(others.is_empty(), "every_variant() lacks {others:?}");
 }
 
 #[test]
