@@ -1,5 +1,5 @@
-//! `Precision::Fast`: its error is within a factor of torch's in f16, with all kernels and budgets.
-//! Devices without halves give an error.
+//! `Precision::Fast`: the same bits from all kernels, its memory, and an error on devices without
+//! halves. `decode.rs` compares its pictures with diffusers'.
 
 use pollster::block_on;
 use wgvae::device::{DeviceKind, Vendor};
@@ -8,7 +8,7 @@ use wgvae::{
     Control, DecodeOptions, Gpu, GpuOptions, LatentSpace, Latents, LoadOptions, Plans, Precision, Storage, Vae,
 };
 
-use crate::decode::{CASES, checkpoint, decode, fixture, relative_error};
+use crate::decode::{checkpoint, decode, fixture};
 
 /// Largest error, as a multiple of torch's in f16.
 pub(crate) const MOST: f32 = 5.0;
@@ -22,21 +22,6 @@ fn with_halves(options: &GpuOptions) -> Option<Gpu> {
         println!("SKIPPED: {} has no shader-f16", gpu.adapter().name);
     }
     has.then_some(gpu)
-}
-
-#[test]
-fn fast_decodes_are_a_few_times_as_far_from_diffusers_as_torch() {
-    let Some(gpu) = with_halves(&GpuOptions::default()) else { return };
-    for case in CASES {
-        let fixture = fixture(case);
-        let [fast, half] = [Precision::Fast, Precision::F16].map(|precision| {
-            let decoded = decode(&gpu, &fixture, precision);
-            (relative_error(&decoded, &fixture.image), decoded.pixels)
-        });
-        println!("{case}: {:.2e}, f16 {:.2e}, torch {:.2e}", fast.0, half.0, fixture.f16_error);
-        assert!(fast.0 <= MOST * fixture.f16_error, "{case}: {:.2e}, torch {:.2e}", fast.0, fixture.f16_error);
-        assert_ne!(fast.1, half.1, "{case}: what convolutions make on their way is not in halves");
-    }
 }
 
 #[test]
