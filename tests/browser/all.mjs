@@ -1,9 +1,9 @@
 // @ts-check
-// Runs test files in both browsers, as many at once as the machine has cores: the files named on
-// the command line, or all. Each process of `run.mjs` takes one browser and some of the files, and
-// starts that browser once. Prints what a process printed when that process has ended, and what a
-// failed one printed once more at the end, where it is found first. Files in IN_ONE
-// run in both browsers only if they are named or WGVAE_FULL is set.
+// Runs test files in both browsers, several at once: the files named on the command line, or all.
+// Each process of `run.mjs` takes one browser and some of the files, and starts that browser once.
+// Prints what a process printed when that process has ended, and what a failed one printed once
+// more at the end, where it is found first. Files in IN_ONE run in both browsers only if they are
+// named or WGVAE_FULL is set.
 // `node tests/browser/all.mjs numbers page`
 
 import { spawn } from 'node:child_process';
@@ -27,8 +27,8 @@ const LONGEST = ['shaders', 'clips', 'readme', 'numbers', 'page', 'package', 'de
  */
 const IN_ONE = ['broken', 'opacity', 'sources'];
 
-/** Fewer than two processes would leave a core idle while a browser compiles shaders on one. */
-const AT_ONCE = Math.max(2, availableParallelism());
+/** One process more than cores, because browsers wait for servers and for timers. */
+const AT_ONCE = 1 + availableParallelism();
 
 const named = process.argv.slice(2);
 const found = named.length > 0 ? named : (await readdir(new URL('.', import.meta.url))).filter((name) => name.endsWith(ENDING)).map((name) => name.slice(0, -ENDING.length)).sort();

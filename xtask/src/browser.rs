@@ -29,7 +29,6 @@ pub(crate) fn test(names: &[String], driver: Option<&Mesa>, full: bool) -> Resul
     let chromium =
         ensure_program(&["chromium", "chromium-browser", "google-chrome"], "chromium", Some("WGVAE_CHROMIUM"))?;
     let firefox = ensure_program(&["firefox-esr", "firefox"], "firefox-esr", Some("WGVAE_FIREFOX"))?;
-    // It runs as many processes at once as there are cores.
     node.arg(folder.join("all.mjs"))
         .args(names)
         .env("WGVAE_CLI", std::path::absolute(wgvae())?)

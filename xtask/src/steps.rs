@@ -1,7 +1,9 @@
 //! Steps of `demo` and `test`. A step prints what it runs, and fails if that fails.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
+use std::thread::available_parallelism;
 
 use anyhow::Result;
 
@@ -16,6 +18,10 @@ use crate::{browser, gpu_day, isa, python, wasm, web, words};
 /// each kernel alone, and small decodes in both precisions. All tests of the command line run
 /// there, too.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
+
+/// Mesa's CPU driver compiles without LLVM's optimisation, which takes longer than each kernel runs
+/// in its tests. Decodes would take longer with it.
+const UNOPTIMIZED: (&str, &str) = ("GALLIVM_PERF", "nopt");
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "wgvae-cli"]))?;
@@ -50,7 +56,8 @@ pub(crate) fn test(full: bool) -> Result<()> {
     ensure_adapter(&wgvae())?;
     times.step("tests without a device, command line", || {
         run(cargo().args(["test", "--release", "--package", "xtask"]))?;
-        run(in_full(selected("test").args(["--bins", "--lib", "--test", "cpu", "--test", "cli"]), full))?;
+        run(in_full(selected("test").args(["--bins", "--lib", "--test", "cpu"]), full))?;
+        run(in_full(&mut command_line_tests(), full))?;
         run(selected("test").arg("--doc"))
     })?;
     times.step("tests on a device", || test_devices(full))?;
@@ -62,6 +69,18 @@ pub(crate) fn test(full: bool) -> Result<()> {
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
     times.step("page and package", web::build_with_tools)?;
     times.step("browsers", || browser::test(&[], newer_driver().as_ref(), full))
+}
+
+/// Returns the tests of the command line, which wait for servers, and for drivers that compile on
+/// one core: one more of them runs at once than there are cores.
+fn command_line_tests() -> Command {
+    const THREADS: &str = "RUST_TEST_THREADS";
+    let mut tests = selected("test");
+    tests.args(["--test", "cli"]);
+    if std::env::var_os(THREADS).is_none() {
+        tests.env(THREADS, (1 + available_parallelism().map_or(1, NonZero::get)).to_string());
+    }
+    tests
 }
 
 /// Fails if hangups are ignored, as under `nohup`: programs inherit that, and tests that hang up
@@ -93,7 +112,7 @@ pub(crate) fn test_kernels(problems: Option<&str>) -> Result<()> {
         tests.env("WGVAE_PROBLEMS", problems);
     }
     if let Some(driver) = newer_driver() {
-        driver.run_by(&mut tests);
+        driver.run_by(tests.env(UNOPTIMIZED.0, UNOPTIMIZED.1));
     }
     run(&mut tests)
 }
@@ -129,9 +148,14 @@ fn test_devices(full: bool) -> Result<()> {
     match newer_driver() {
         None => run(in_full(&mut tests(), full)),
         Some(driver) => {
-            let mut newest = tests();
-            driver.run_by(&mut newest);
-            run(in_full(&mut newest, full))?;
+            let mut kernels = tests();
+            kernels.arg("kernels::").env(UNOPTIMIZED.0, UNOPTIMIZED.1);
+            driver.run_by(&mut kernels);
+            run(in_full(&mut kernels, full))?;
+            let mut others = tests();
+            others.args(["--skip", "kernels::"]);
+            driver.run_by(&mut others);
+            run(in_full(&mut others, full))?;
             let mut older = tests();
             older.args(ON_ANY_DRIVER);
             if !full {
