@@ -19,8 +19,8 @@ use crate::{browser, gpu_day, isa, python, wasm, web, words};
 /// there, too.
 const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", "a_stream_beyond_half_precision"];
 
-/// Mesa's CPU driver compiles without LLVM's optimisation, which takes longer than each kernel runs
-/// in its tests. Decodes would take longer with it.
+/// Variable with which Mesa's CPU driver skips LLVM's optimisation. That takes longer than the test
+/// of a kernel runs, but a decode that was not optimised runs longer.
 const UNOPTIMIZED: (&str, &str) = ("GALLIVM_PERF", "nopt");
 
 pub(crate) fn demo(output: &Path) -> Result<()> {
