@@ -330,9 +330,7 @@ inBrowsers({ models: [MODEL], device: 'cpu' }, (session) => {
     for (const [made, codes, message] of drops) {
       await drop(page, made);
       const isSaid = (/** @type {string} */ source) => new RegExp(source).test(document.querySelector('#problem-message')?.textContent ?? '');
-      await page.waitForFunction(isSaid, {}, message.source).catch(async (cause) => {
-        throw new Error(`expected ${message}, the page says "${await text(page, 'problem')}"`, { cause });
-      });
+      await page.waitForFunction(isSaid, {}, message.source);
       const code = await page.evaluate(() => String(document.body.dataset.problem));
       assert.ok(codes.includes(code), `${code}: ${await text(page, 'problem')}`);
       assert.equal(await page.$eval('#drop', (veil) => /** @type {HTMLElement} */ (veil).hidden), true);

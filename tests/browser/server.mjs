@@ -108,6 +108,9 @@ export async function startServer({ root, mounts = {}, isolate = false, cors = f
     });
     entry.isOver = true;
   });
+  // 0: idle connections stay open. If the server ended one just as the browser sends a request,
+  // that request would fail.
+  server.keepAliveTimeout = 0;
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   const origin = `http://127.0.0.1:${port}`;

@@ -39,6 +39,9 @@ const IN_PAGE = fileURLToPath(new URL('in-page/', import.meta.url));
  */
 const PATIENCE = 300_000;
 
+/** Time in which a page that failed has to tell its text, milliseconds. */
+const ANSWER = 10_000;
+
 /** Messages of browsers that are no failures. */
 const HARMLESS = new RegExp(
   [
@@ -170,6 +173,7 @@ export class Session {
     await this.closePage();
     const page = await this.browser.newPage();
     page.setDefaultTimeout(PATIENCE);
+    this.#waitBetter(page);
     page.on('console', (message) => this.#said.push(`${message.type()}: ${message.text()}`));
     page.on('pageerror', (error) => this.#said.push(`uncaught: ${error instanceof Error ? error.message : error}`));
     await page.goto(path === 'about:blank' ? path : this.server.url(path));
@@ -197,6 +201,24 @@ export class Session {
     const complaints = this.complaints();
     this.#said = [];
     if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join('\n')}`);
+  }
+
+  /**
+   * Lets `waitForFunction` look by a timer, because a browser may stop drawing frames, and makes
+   * its errors tell what the page shows.
+   * @param {import('puppeteer-core').Page} page
+   */
+  #waitBetter(page) {
+    const wait = page.waitForFunction.bind(page);
+    page.waitForFunction = async (task, options, ...parameters) => {
+      try {
+        return await wait(task, { polling: 10, ...options }, ...parameters);
+      } catch (cause) {
+        const text = page.evaluate(() => `${document.body.dataset.state}: ${document.body.innerText}`).catch(String);
+        const shown = await Promise.race([text, sleep(ANSWER, 'nothing: it does not answer', { ref: false })]);
+        throw new Error(`${this.kind}: ${task} of ${JSON.stringify(parameters)}: ${cause}\nThe page shows ${shown}\nIt said ${this.#said.join('\n')}`, { cause });
+      }
+    };
   }
 
   async closePage() {

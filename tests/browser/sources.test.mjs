@@ -425,7 +425,7 @@ inBrowsers({ models: [MODEL] }, (session) => {
     session.server.route('/strict.html', { bytes: html, type: 'text/html', headers: { 'Content-Security-Policy': "script-src 'self'" } });
     const page = await session.open('/strict.html');
     // Evaluating text is forbidden there: the called code has to be a function of the page.
-    await page.waitForFunction(() => 'lab' in globalThis, { polling: 50 }).catch(() => {});
+    await page.waitForFunction(() => 'lab' in globalThis).catch(() => {});
     const found = await session.run(async () => (await lab.outcome(lab.wgvae.families())).error);
     await session.closePage();
     assert.deepEqual([found?.code, found?.isTyped], ['wasm', true]);
