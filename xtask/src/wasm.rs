@@ -1,8 +1,11 @@
-//! Compilation of the crate to wasm, with rustup's target if available, otherwise with Debian's
-//! source of the standard library.
+//! Compilation of the crate to wasm, with a standard library that is compiled for it: from rustup's
+//! source if available, otherwise from Debian's.
 
+use std::fs;
+use std::panic;
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
@@ -16,9 +19,9 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// time of a plan with a budget: 5 (the default of `z`) 429 KB and 280 ms, 25 439 KB and 205 ms, 60
 /// 463 KB and 190 ms; `s` 468 KB and 170 ms. Since then
 /// `xtask-bindgen` arranges functions, for 16 KB less, and esbuild minifies the glue, for 2 KB
-/// less. Now 470 KB: 20 would take 1 KB more, and 10 would take 2 KB less, but 1.4 times as long
-/// for a plan.
-const INLINING: &str = "llvm-args=-inline-threshold=15";
+/// less, and the standard library is compiled for size, for 10 KB less. Now 20 takes 464 KB; 15
+/// would take 3 KB less, but 7 % longer for a plan; 25 would take 4 KB more and 3 % less time.
+const INLINING: &str = "llvm-args=-inline-threshold=20";
 
 /// Limits on copies of code in the module for the CPU, at the highest level of optimisation: only
 /// small functions are inlined, and only loops of a constant length unrolled. Measured as gzip and
@@ -54,14 +57,12 @@ pub(crate) enum Module {
 }
 
 impl Module {
-    /// All modules, the one that is compiled longest first.
     pub(crate) const ALL: [Self; 3] = [Self::Threads, Self::Cores, Self::Gpu];
 
     /// Returns cargo's profile, which is also the folder of what it builds.
     fn profile(self) -> &'static str {
         match self {
-            Self::Gpu => "web",
-            Self::Cores => "web-cores",
+            Self::Gpu | Self::Cores => "web",
             Self::Threads => "web-threads",
         }
     }
@@ -75,12 +76,13 @@ impl Module {
         }
     }
 
-    /// Returns the compiler's arguments. On the CPU every function may use vectors of 128 bits.
+    /// Returns the compiler's arguments. On the CPU every function may use vectors of 128 bits, and
+    /// only the crate itself has kernels, so the others stay as small as the profile makes them.
     fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Gpu => &["-C", INLINING],
             Self::Cores | Self::Threads => {
-                &["-C", "target-feature=+simd128", "-C", COPIES_OF_CORES, "-C", "no-vectorize-loops"]
+                &["-Copt-level=3", "-Ctarget-feature=+simd128", "-C", COPIES_OF_CORES, "-Cno-vectorize-loops"]
             }
         }
     }
@@ -89,15 +91,15 @@ impl Module {
     /// compressed with gzip -9.
     pub(crate) fn budget(self) -> usize {
         match self {
-            Self::Gpu => 470_500,
-            Self::Cores => 440_600,
-            Self::Threads => 460_500,
+            Self::Gpu => 465_000,
+            Self::Cores => 433_000,
+            Self::Threads => 459_000,
         }
     }
 
-    /// Returns the path to which [`compiler`]'s command writes the module.
+    /// Returns the path to which [`compile`] writes the module.
     pub(crate) fn path(self) -> PathBuf {
-        target().join(TARGET).join(self.profile()).join("wgvae.wasm")
+        target().join(TARGET).join(self.name()).with_extension("wasm")
     }
 
     /// Returns the name of the module's files.
@@ -110,22 +112,36 @@ impl Module {
     }
 }
 
-/// Returns the command that builds a module for the browser. Installs what it needs.
-pub(crate) fn compiler(module: Module) -> Result<Command> {
+/// Compiles all modules. The two without threads have the same dependencies, so they are compiled
+/// in turn in one folder. The one with threads is compiled beside them, because each uses one core
+/// most of the time.
+pub(crate) fn compile() -> Result<()> {
+    let library = Library::find()?;
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| compile_one(Module::Threads, &library));
+        let in_turn = [Module::Cores, Module::Gpu].into_iter().try_for_each(|module| compile_one(module, &library));
+        beside.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
+        in_turn
+    })
+}
+
+fn compile_one(module: Module, library: &Library) -> Result<()> {
     let mut cargo = cargo();
     cargo.args(["rustc", "--lib", "--target", TARGET, "--crate-type", "cdylib"]);
     cargo.args(["--profile", module.profile(), "--features", module.features()]);
-    match module {
-        Module::Threads => {
-            // This variable takes precedence over the others with flags.
-            cargo.env("CARGO_ENCODED_RUSTFLAGS", SHARED.replace(' ', "\x1f"));
-            with_library(&mut cargo)?;
-        }
-        Module::Gpu | Module::Cores if has_target() => {}
-        Module::Gpu | Module::Cores => use_debian(&mut cargo)?,
+    // Cargo keeps libraries of one name apart by their features only if this is set. Otherwise each
+    // of two modules would be compiled again after the other.
+    cargo.env("__CARGO_DEFAULT_LIB_METADATA", "web");
+    if let Module::Threads = module {
+        // This variable takes precedence over the others with flags.
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", SHARED.replace(' ', "\x1f"));
     }
-    cargo.args(["--", "-D", "warnings"]).args(module.flags());
-    Ok(cargo)
+    library.add_to(&mut cargo);
+    run(cargo.args(["--", "-D", "warnings"]).args(module.flags()))?;
+    // Modules of one profile overwrite each other's file, so each is copied.
+    let written = target().join(TARGET).join(module.profile()).join("wgvae.wasm");
+    fs::copy(&written, module.path()).with_context(|| format!("{} could not be copied", written.display()))?;
+    Ok(())
 }
 
 /// Lints the crate as it is compiled for the browser. Debian has no clippy of its compiler's
@@ -156,34 +172,45 @@ fn has_target() -> bool {
     succeeds(Command::new("rustup").args(["target", "add", TARGET]))
 }
 
-/// Makes `cargo` compile the standard library itself, from the source that rustup has or can
-/// install now, otherwise from Debian's.
-fn with_library(cargo: &mut Command) -> Result<()> {
-    if !succeeds(Command::new("rustup").args(["component", "add", "rust-src"])) {
-        return use_debian(cargo);
+/// Source of the standard library, which is compiled with the modules. Those without threads take 8
+/// to 10 KB less than with rustup's compiled one, which is optimised for speed; a third of that by
+/// the library's own feature.
+enum Library {
+    Rustup,
+    /// Debian's, with Debian's compiler, and rustup's linker at this path.
+    Debian(PathBuf),
+}
+
+impl Library {
+    /// Returns the source that rustup has or can install now, otherwise Debian's.
+    fn find() -> Result<Self> {
+        const SOURCE: &str = "rust-src";
+        let installed = output(Command::new("rustup").args(["component", "list", "--installed"]));
+        if installed.is_ok_and(|components| components.lines().any(|line| line == SOURCE)) {
+            return Ok(Self::Rustup);
+        }
+        eprintln!("xtask: {SOURCE} is missing; installing it with rustup");
+        if succeeds(Command::new("rustup").args(["component", "add", SOURCE])) {
+            return Ok(Self::Rustup);
+        }
+        eprintln!("xtask: rustup cannot install {SOURCE}; using Debian's {} and {}", DEBIAN[0], DEBIAN[1]);
+        ensure_debian()?;
+        let sysroot = PathBuf::from(output(Command::new("rustc").args(["--print", "sysroot"]))?);
+        let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
+        let linker = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
+        ensure!(linker.is_file(), "expected rustup's linker at {}", linker.display());
+        Ok(Self::Debian(linker))
     }
-    build_library(cargo);
-    Ok(())
-}
 
-/// Adds the arguments for compiling the standard library, which cargo does not have in stable
-/// versions yet.
-fn build_library(cargo: &mut Command) {
-    cargo.args(["-Z", "build-std=std,panic_abort"]).env("RUSTC_BOOTSTRAP", "1");
-}
-
-/// Makes `cargo` compile the standard library itself, from Debian's source with Debian's compiler,
-/// and link with rustup's linker.
-fn use_debian(cargo: &mut Command) -> Result<()> {
-    eprintln!("xtask: rustup cannot install what {TARGET} needs; using Debian's {} and {}", DEBIAN[0], DEBIAN[1]);
-    ensure_debian()?;
-    let sysroot = PathBuf::from(output(Command::new("rustc").args(["--print", "sysroot"]))?);
-    let host = output(Command::new("rustc").args(["--print", "host-tuple"]))?;
-    let linker = sysroot.join("lib/rustlib").join(host).join("bin/rust-lld");
-    ensure!(linker.is_file(), "expected rustup's linker at {}", linker.display());
-    build_library(cargo);
-    cargo.env("RUSTC", "/usr/bin/rustc").env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
-    Ok(())
+    /// Adds the arguments for compiling the library, which cargo does not have in stable versions
+    /// yet.
+    fn add_to(&self, cargo: &mut Command) {
+        cargo.args(["-Z", "build-std=std,panic_abort", "-Z", "build-std-features=optimize_for_size"]);
+        cargo.env("RUSTC_BOOTSTRAP", "1");
+        if let Self::Debian(linker) = self {
+            cargo.env("RUSTC", "/usr/bin/rustc").env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+        }
+    }
 }
 
 fn ensure_debian() -> Result<()> {
@@ -192,11 +219,8 @@ fn ensure_debian() -> Result<()> {
     if same().is_some() {
         return Ok(());
     }
-    ensure!(
-        has_apt(),
-        "rustup cannot install what {TARGET} needs: run `rustup target add {TARGET}` and `rustup component add rust-src`"
-    );
-    apt_install(&format!("Rust's standard library for {TARGET} is missing"), &DEBIAN)?;
+    ensure!(has_apt(), "rustup cannot install rust-src: run `rustup component add rust-src`");
+    apt_install("the source of Rust's standard library is missing", &DEBIAN)?;
     same()
         .map(|_| ())
         .with_context(|| format!("{} and {} differ in version after installing both", DEBIAN[0], DEBIAN[1]))

@@ -2,10 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::panic;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
@@ -68,14 +66,7 @@ pub(crate) fn build_with_tools() -> Result<()> {
     check_versions()?;
     let folder = Path::new("web/pkg");
     fs::create_dir_all(folder)?;
-    let mut compilers = Module::ALL.into_iter().map(wasm::compiler).collect::<Result<Vec<_>>>()?;
-    // All at once, because each uses one core most of the time. Their profiles have folders of
-    // their own, so cargo lets none wait.
-    thread::scope(|scope| {
-        let running: Vec<_> = compilers.iter_mut().map(|compiler| scope.spawn(|| run(compiler))).collect();
-        let ends = running.into_iter().map(|run| run.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
-        ends.collect::<Vec<_>>().into_iter().collect::<Result<()>>()
-    })?;
+    wasm::compile()?;
     for module in Module::ALL {
         run(bindgen("bind", folder, module).arg(module.path()))?;
     }
