@@ -22,10 +22,11 @@ const PARTS = 8;
 const LONGEST = ['shaders', 'clips', 'readme', 'numbers', 'page', 'package', 'device', 'worker'];
 
 /**
- * Files of which a short run leaves Chromium out, which takes twice as long: what the package does
- * around decodes on WebGPU, while other files test decodes and the page in both.
+ * Files that a short run leaves to Firefox, because Chromium takes twice as long: what the package
+ * does around decodes and clips on WebGPU. Other files test decodes, clips (`clip-families`,
+ * `worker`, `player`) and the page in both.
  */
-const IN_ONE = ['broken', 'opacity', 'sources'];
+const IN_ONE = ['broken', 'clips', 'opacity', 'sources'];
 
 /** One process more than cores, because browsers wait for servers and for timers. */
 const AT_ONCE = 1 + availableParallelism();
