@@ -23,6 +23,10 @@ const ON_ANY_DRIVER: [&str; 3] = ["kernels::", "pictures_are_within_one_level", 
 /// of a kernel runs, but a decode that was not optimised runs longer.
 const UNOPTIMIZED: (&str, &str) = ("GALLIVM_PERF", "nopt");
 
+/// Tests that run unoptimised: those of kernels, and of matrix units, whose kernels are compiled
+/// for minutes where a driver imitates them.
+const COMPILED_LONGEST: [&str; 2] = ["kernels::", "matrix_units"];
+
 pub(crate) fn demo(output: &Path) -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "wgvae-cli"]))?;
     let mut demo = Command::new(wgvae());
@@ -148,12 +152,12 @@ fn test_devices(full: bool) -> Result<()> {
     match newer_driver() {
         None => run(in_full(&mut tests(), full)),
         Some(driver) => {
-            let mut kernels = tests();
-            kernels.arg("kernels::").env(UNOPTIMIZED.0, UNOPTIMIZED.1);
-            driver.run_by(&mut kernels);
-            run(in_full(&mut kernels, full))?;
+            let mut unoptimized = tests();
+            unoptimized.args(COMPILED_LONGEST).env(UNOPTIMIZED.0, UNOPTIMIZED.1);
+            driver.run_by(&mut unoptimized);
+            run(in_full(&mut unoptimized, full))?;
             let mut others = tests();
-            others.args(["--skip", "kernels::"]);
+            others.args(COMPILED_LONGEST.iter().flat_map(|tests| ["--skip", tests]));
             driver.run_by(&mut others);
             run(in_full(&mut others, full))?;
             let mut older = tests();
