@@ -173,8 +173,8 @@ fn has_target() -> bool {
 }
 
 /// Source of the standard library, which is compiled with the modules. Those without threads take 8
-/// to 10 KB less than with rustup's compiled one, which is optimised for speed; a third of that by
-/// the library's own feature.
+/// to 10 KB less than with rustup's compiled one, which is optimised for speed. The library's own
+/// feature saves 2 to 3 KB of that.
 enum Library {
     Rustup,
     /// Debian's, with Debian's compiler, and rustup's linker at this path.
