@@ -1,8 +1,6 @@
 //! Tests that need no adapter: shaders as text, plans as values, files as bytes.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-#[path = "../fuzz/src/allowance.rs"]
-mod allowance;
 #[path = "cpu/arguments.rs"]
 mod arguments;
 #[path = "cpu/batch_norms.rs"]
@@ -81,3 +79,5 @@ mod safetensors;
 mod shaders;
 #[path = "cpu/tiling.rs"]
 mod tiling;
+
+use test_kit::allowance;

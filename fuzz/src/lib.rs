@@ -1,8 +1,9 @@
 //! Fuzz targets for libFuzzer. The crate's own tests compile them, too, and replay the corpora:
 //! `tests/cpu/fuzz_corpus.rs`.
 
-mod allowance;
 mod targets;
+
+use test_kit::allowance;
 
 #[global_allocator]
 static ALLOCATOR: allowance::Counting = allowance::Counting;

@@ -1,7 +1,9 @@
-//! Code shared by the programs of tests: readers of fixtures, made-up weights, checks of plans, and
-//! each kernel's twin and problems. It is optimised fully, and the programs a little.
+//! Code shared by the programs of tests: readers of fixtures, made-up weights, checks of plans, an
+//! allocator that counts, and each kernel's twin and problems. It is optimised fully, the programs
+//! not at all.
 #![expect(clippy::unwrap_used, missing_docs, missing_debug_implementations, reason = "tests")]
 
+pub mod allowance;
 pub mod clip;
 pub mod clip_runs;
 mod each_network;

@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Runs `task`. Panics if it uses more than `allowed` bytes of memory at once.
-pub(crate) fn within(allowed: usize, what: &str, task: impl FnOnce()) {
+pub fn within(allowed: usize, what: &str, task: impl FnOnce()) {
     PEAK.set(0);
     START.set(Some(LIVE.get()));
     task();
@@ -47,7 +47,7 @@ fn count(added: usize, removed: usize) -> bool {
 }
 
 /// The system's allocator, with counting.
-pub(crate) struct Counting;
+pub struct Counting;
 
 // SAFETY: every request goes to the system unchanged, or gets null, as the trait allows. Counting
 // neither allocates nor panics.
