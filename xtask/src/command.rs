@@ -1,6 +1,8 @@
 //! Running of other programs: each is announced, timed, and must succeed.
 
+use std::panic;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -52,6 +54,16 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("could not start {}", text(command)))?;
     ensure!(output.status.success(), "{} failed: {}", text(command), output.status);
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Runs `other` on a thread of its own while `task` runs. If both fail, returns the error of
+/// `other`.
+pub(crate) fn beside(other: impl FnOnce() -> Result<()> + Send, task: impl FnOnce() -> Result<()>) -> Result<()> {
+    thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let result = task();
+        other.join().unwrap_or_else(|panic| panic::resume_unwind(panic)).and(result)
+    })
 }
 
 /// Tells the tests how far sweeps go.

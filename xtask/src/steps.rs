@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use anyhow::Result;
 
-use crate::command::{cargo, in_full, output, run, selected};
+use crate::command::{beside, cargo, in_full, output, run, selected};
 use crate::install::{ensure_adapter, ensure_component};
 use crate::mesa::{Mesa, Suite};
 use crate::paths::wgvae;
@@ -48,14 +48,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
         ensure_component("rustfmt")?;
         run(cargo().args(["fmt", "--all", "--check"]))
     })?;
-    times.step("words", words::check)?;
-    times.step("lints", || {
-        ensure_component("clippy")?;
-        // With xtask itself, which writes no program here: its dependencies are checked once.
-        let lints = ["clippy", "--release", "--workspace", "--all-targets"];
-        run(cargo().args(lints).args(["--", "-D", "warnings"]))?;
-        wasm::lint()
-    })?;
+    times.step("words and lints", words_and_lints)?;
     times.step("building", || run(&mut build()))?;
     ensure_adapter(&wgvae())?;
     times.step("tests without a device, command line", || {
@@ -73,6 +66,18 @@ pub(crate) fn test(full: bool) -> Result<()> {
     times.step("documentation", || run(selected("doc").arg("--no-deps").env("RUSTDOCFLAGS", "-D warnings")))?;
     times.step("page and package", web::build_with_tools)?;
     times.step("browsers", || browser::test(&[], newer_driver().as_ref(), full))
+}
+
+/// Checks words beside the lints, which use one core most of the time. Lints print their faults;
+/// those of words are in the error.
+fn words_and_lints() -> Result<()> {
+    ensure_component("clippy")?;
+    beside(words::check, || {
+        // With xtask itself, which writes no program here: its dependencies are checked once.
+        let lints = ["clippy", "--release", "--workspace", "--all-targets"];
+        run(cargo().args(lints).args(["--", "-D", "warnings"]))?;
+        wasm::lint()
+    })
 }
 
 /// Returns the tests of the command line, which wait for servers, and for drivers that compile on

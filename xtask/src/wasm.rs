@@ -2,14 +2,12 @@
 //! source if available, otherwise from Debian's.
 
 use std::fs;
-use std::panic;
 use std::path::PathBuf;
 use std::process::Command;
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::command::{cargo, output, run, succeeds};
+use crate::command::{beside, cargo, output, run, succeeds};
 use crate::install::{apt_install, has_apt};
 use crate::paths::target;
 
@@ -117,12 +115,8 @@ impl Module {
 /// most of the time.
 pub(crate) fn compile() -> Result<()> {
     let library = Library::find()?;
-    thread::scope(|scope| {
-        let beside = scope.spawn(|| compile_one(Module::Threads, &library));
-        let in_turn = [Module::Cores, Module::Gpu].into_iter().try_for_each(|module| compile_one(module, &library));
-        beside.join().unwrap_or_else(|panic| panic::resume_unwind(panic))?;
-        in_turn
-    })
+    let in_turn = || [Module::Cores, Module::Gpu].into_iter().try_for_each(|module| compile_one(module, &library));
+    beside(|| compile_one(Module::Threads, &library), in_turn)
 }
 
 fn compile_one(module: Module, library: &Library) -> Result<()> {
@@ -153,7 +147,9 @@ pub(crate) fn lint() -> Result<()> {
         );
         return Ok(());
     }
-    for module in Module::ALL {
+    // The CPU's module with one thread is only compiled, with denied warnings, by `compile`. It
+    // alone has `src/cpu/threads/alone.rs` and `mod alone` in `src/cpu/parallel.rs`.
+    for module in [Module::Threads, Module::Gpu] {
         // In the profile of the tests: macros and build scripts are compiled for it already.
         let mut clippy = cargo();
         clippy.args(["clippy", "--release", "--lib", "--target", TARGET, "--features", module.features()]);

@@ -16,7 +16,7 @@ use crate::python;
 /// Texts that others wrote or that programs print.
 const NOT_OURS: [&str; 4] = ["web/vendor/", "tests/fixtures/", "fuzz/corpus/", "benches/results/"];
 
-/// Prints every fault in the repository's texts, and returns an error if there are any.
+/// Returns an error that lists every fault in the repository's texts, if there are any.
 pub(crate) fn check() -> Result<()> {
     let (mut faults, glossary) = (Vec::new(), fs::read_to_string("docs/glossary.md")?);
     for path in output(Command::new("git").args(["ls-files"]))?.lines() {
@@ -29,9 +29,6 @@ pub(crate) fn check() -> Result<()> {
         };
         faults.extend(found.into_iter().map(|fault| format!("{path}:{fault}")));
     }
-    for fault in &faults {
-        eprintln!("{fault}");
-    }
-    ensure!(faults.is_empty(), "{} faults of style, listed above", faults.len());
+    ensure!(faults.is_empty(), "{} faults of style:\n{}", faults.len(), faults.join("\n"));
     run(&mut python::tool("typos")?)
 }
