@@ -147,9 +147,7 @@ pub(crate) fn lint() -> Result<()> {
         );
         return Ok(());
     }
-    // The CPU's module with one thread is only compiled, with denied warnings, by `compile`. It
-    // alone has `src/cpu/threads/alone.rs` and `mod alone` in `src/cpu/parallel.rs`.
-    for module in [Module::Threads, Module::Gpu] {
+    for module in Module::ALL {
         // In the profile of the tests: macros and build scripts are compiled for it already.
         let mut clippy = cargo();
         clippy.args(["clippy", "--release", "--lib", "--target", TARGET, "--features", module.features()]);
